@@ -1,0 +1,44 @@
+# Plain recipes: one command a line, nothing that only one make understands.
+# On Windows: make BIN=.venv/Scripts PYTHON=python
+PYTHON = python3
+BIN = .venv/bin
+TRACES = data/raw
+
+demo: venv
+	$(BIN)/cache-worthy analyze examples/sample_log.jsonl
+
+venv:
+	$(PYTHON) scripts/make_venv.py
+
+test: venv check
+
+check: lint types tests
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: venv
+	$(BIN)/mypy
+	$(BIN)/mypy scripts proofs tests
+
+tests: venv
+	$(BIN)/python -m pytest -m "not traces and not slow"
+
+verify: venv
+	$(BIN)/python scripts/verify.py --traces $(TRACES)
+
+verify-full: venv
+	$(BIN)/python scripts/verify.py --traces $(TRACES) --full
+
+proofs: venv
+	$(BIN)/python scripts/run_proofs.py
+
+proofs-full: venv
+	$(BIN)/python scripts/run_proofs.py --full
+
+bench: venv
+	$(BIN)/python scripts/bench.py --traces $(TRACES)
+
+.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full bench

@@ -1,0 +1,77 @@
+"""Command line of cache-worthy."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from cache_worthy import __version__
+from cache_worthy.commands import COMMANDS
+from cache_worthy.errors import UsageError
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argparse parser whose errors are one line and a hint."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole parser, every subcommand included."""
+    parser = _Parser(
+        prog="cache-worthy",
+        description="Advisor and workbench for prefix caching in LLM serving.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"cache-worthy {__version__}")
+    sub = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name in COMMANDS:
+        module = importlib.import_module(f"cache_worthy.commands.{name}")
+        child = sub.add_parser(
+            name.replace("_", "-"),
+            help=module.SUMMARY,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_arguments(child)
+        child.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns
+    -------
+    int
+        0 holds, 1 found something, 2 usage or could not run; other codes are a command's own.
+    """
+    try:
+        parser = build_parser()
+        args = parser.parse_args(argv)
+        if args.command is None:
+            parser.print_help()
+            return 2
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"cache-worthy: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader went away (head, less): not an error, and the interpreter must not
+        # complain when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("cache-worthy: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""The formal model: a forest with sizes and costs, and a request sequence.
+
+The model is stated in ``proofs/model.md``. ``theory`` and ``oracles`` share this one type and
+nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+Number = int | Fraction
+
+
+class InstanceError(ValueError):
+    """An instance that the model does not admit; the message says what, where and the range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A dependency-constrained caching instance ``(F, size, cost, sigma)``.
+
+    Parameters
+    ----------
+    parent : tuple of (int or None)
+        ``parent[v]`` is the node that must be resident for ``v`` to be; ``None`` for a root.
+        Any order of nodes is allowed, cycles are not.
+    size : tuple of int
+        Positive integers, in the unit of the capacity.
+    cost : tuple of (int or Fraction)
+        Non-negative; the price of loading ``v`` while its ancestors are resident.
+    requests : tuple of int
+        The requested nodes in order. A request to ``v`` needs the whole path root..v.
+
+    Raises
+    ------
+    InstanceError
+        If the lengths differ, a parent is out of range or lies on a cycle, a size is not a
+        positive integer, a cost is negative or not exact, or a request names no node.
+
+    Examples
+    --------
+    >>> instance = Instance(parent=(None, 0, 0, 1), size=(1, 2, 1, 3),
+    ...                     cost=(4, 1, 7, 2), requests=(3, 2, 3, 2))
+    >>> instance.path(3)
+    (0, 1, 3)
+    >>> instance.floor
+    6
+    """
+
+    parent: tuple[int | None, ...]
+    size: tuple[int, ...]
+    cost: tuple[Number, ...]
+    requests: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.parent)
+        if len(self.size) != n or len(self.cost) != n:
+            raise InstanceError(
+                f"parent, size and cost must have one entry a node: "
+                f"got {n}, {len(self.size)} and {len(self.cost)}"
+            )
+        for v, p in enumerate(self.parent):
+            if p is not None and not (_is_int(p) and 0 <= p < n):
+                raise InstanceError(f"parent[{v}] = {p!r}: expected None or 0..{n - 1}")
+        for v, s in enumerate(self.size):
+            if not (_is_int(s) and s > 0):
+                raise InstanceError(f"size[{v}] = {s!r}: expected a positive integer")
+        for v, c in enumerate(self.cost):
+            if not (_is_int(c) or isinstance(c, Fraction)) or c < 0:
+                raise InstanceError(f"cost[{v}] = {c!r}: expected an integer or Fraction >= 0")
+        for t, v in enumerate(self.requests):
+            if not (_is_int(v) and 0 <= v < n):
+                raise InstanceError(f"requests[{t}] = {v!r}: expected a node, 0..{n - 1}")
+        settled = [False] * n
+        for v in range(n):
+            walk: list[int] = []
+            u: int | None = v
+            while u is not None and not settled[u]:
+                if u in walk:
+                    raise InstanceError(f"parent: node {u} is its own ancestor")
+                walk.append(u)
+                u = self.parent[u]
+            for w in walk:
+                settled[w] = True
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return len(self.parent)
+
+    def path(self, v: int) -> tuple[int, ...]:
+        """Nodes from the root down to ``v``, both included. Time: depth."""
+        out: list[int] = []
+        u: int | None = v
+        while u is not None:
+            out.append(u)
+            u = self.parent[u]
+        return tuple(reversed(out))
+
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of every node, in node order."""
+        kids: list[list[int]] = [[] for _ in self.parent]
+        for v, p in enumerate(self.parent):
+            if p is not None:
+                kids[p].append(v)
+        return tuple(tuple(k) for k in kids)
+
+    def path_size(self, v: int) -> int:
+        """Total size of the path to ``v``."""
+        return sum(self.size[u] for u in self.path(v))
+
+    @property
+    def floor(self) -> int:
+        """Least capacity that can serve the requests: the largest requested path, 0 if none."""
+        return max((self.path_size(v) for v in set(self.requests)), default=0)
+
+    @property
+    def compulsory(self) -> Number:
+        """Cost that every schedule pays: each node on a requested path once."""
+        return sum((self.cost[u] for u in self.touched()), 0)
+
+    def touched(self) -> frozenset[int]:
+        """Nodes on at least one requested path."""
+        return frozenset(u for v in set(self.requests) for u in self.path(v))
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def parse_number(value: object, where: str) -> Number:
+    """Read an exact number: an integer, or a string ``"p"`` or ``"p/q"``.
+
+    Raises
+    ------
+    InstanceError
+        For a float (inexact), a boolean, or text that is neither form.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, str):
+        try:
+            exact = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            pass
+        else:
+            if "." not in value and "e" not in value.lower():
+                return int(exact) if exact.denominator == 1 else exact
+    raise InstanceError(f'{where} = {value!r}: expected an integer or a string "p/q"')
+
+
+def instance_from_mapping(data: Mapping[str, object]) -> Instance:
+    """Build an instance from ``{parent, size, cost, requests}`` as JSON holds it.
+
+    A root is ``null`` or ``-1``; costs are integers or ``"p/q"``. Other keys are ignored.
+
+    Examples
+    --------
+    >>> instance_from_mapping({"parent": [-1, 0], "size": [1, 1], "cost": [0, "5/2"],
+    ...                        "requests": [1]}).cost
+    (0, Fraction(5, 2))
+    """
+    columns: dict[str, Sequence[object]] = {}
+    for key in ("parent", "size", "cost", "requests"):
+        column = data.get(key)
+        if not isinstance(column, list | tuple):
+            raise InstanceError(f"{key}: expected a list, got {type(column).__name__}")
+        columns[key] = column
+    return Instance(
+        parent=tuple(
+            None if p is None or (_is_int(p) and p == -1) else _integer(p, f"parent[{v}]")
+            for v, p in enumerate(columns["parent"])
+        ),
+        size=_integers(columns["size"], "size"),
+        cost=tuple(parse_number(c, f"cost[{v}]") for v, c in enumerate(columns["cost"])),
+        requests=_integers(columns["requests"], "requests"),
+    )
+
+
+def _integer(value: object, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise InstanceError(f"{where} = {value!r}: expected an integer")
+
+
+def _integers(column: Iterable[object], name: str) -> tuple[int, ...]:
+    return tuple(_integer(x, f"{name}[{i}]") for i, x in enumerate(column))
