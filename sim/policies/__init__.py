@@ -1,0 +1,28 @@
+"""The policies of the radix cache: one file each, one line each in ``POLICIES``."""
+
+from __future__ import annotations
+
+from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule, Priority
+from cache_worthy.sim.policies.cost_only import CostOnly
+from cache_worthy.sim.policies.freq_landlord import FreqLandlord
+from cache_worthy.sim.policies.gdsf import GDSF
+from cache_worthy.sim.policies.landlord import Landlord
+from cache_worthy.sim.policies.lru import LRU
+from cache_worthy.sim.policies.recursive_lru import RecursiveLRU
+from cache_worthy.sim.policies.size_only import SizeOnly
+
+POLICIES: dict[str, type[EvictionPolicy]] = {
+    policy.name: policy
+    for policy in (
+        LRU,
+        RecursiveLRU,
+        Landlord,
+        FreqLandlord,
+        GDSF,
+        CostOnly,
+        SizeOnly,
+    )
+}
+"""Every shipped policy by name; to add one, write its file and add its line above."""
+
+__all__ = ["POLICIES", "EvictionPolicy", "KeyRule", "Priority"]

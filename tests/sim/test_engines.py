@@ -1,0 +1,80 @@
+"""The engines agree field for field (rank 5) while the reference checks every invariant (rank 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.policies import POLICIES
+from cache_worthy.sim.replay import Engine, replay
+from cache_worthy.sim.trace import BlockId, load_trace, paths_of
+
+ENGINES: tuple[Engine, ...] = ("reference", "heap", "interned")
+
+
+@st.composite
+def block_paths(draw: st.DrawFn) -> list[tuple[BlockId, ...]]:
+    """Paths over few symbols, so that they share, split, nest and end inside nodes."""
+    symbols = st.integers(0, draw(st.integers(0, 3)))
+    return draw(st.lists(st.lists(symbols, max_size=7).map(tuple), min_size=1, max_size=40))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=60, deadline=None)
+@given(paths=block_paths(), slack=st.integers(0, 12))
+def test_engines_agree(policy: str, paths: list[tuple[BlockId, ...]], slack: int) -> None:
+    capacity = (max(map(len, paths)) + slack) * BlockSize().block
+    results = [replay(paths, POLICIES[policy](), capacity, engine=e) for e in ENGINES]
+    assert results[0] == results[1] == results[2]
+    forest = build_forest(paths)
+    assert replay(forest, POLICIES[policy](), capacity, engine="reference") == results[0]
+    assert replay(forest, POLICIES[policy](), capacity) == results[0]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=15, deadline=None)
+@given(paths=block_paths(), slack=st.integers(0, 6), a=st.integers(0, 50), b=st.integers(0, 9))
+def test_engines_agree_under_other_costs(
+    policy: str, paths: list[tuple[BlockId, ...]], slack: int, a: int, b: int
+) -> None:
+    """Costs that are no multiple of a power of two, so that keys are not exact floats."""
+
+    class Cost(BlockCost):
+        def cumulative(self, depth: int) -> list[int]:
+            return [a * n + b * n * n * n for n in range(depth + 1)]
+
+        def __call__(self, block_ids: object, depth: int, /) -> int:
+            n = len(block_ids)  # type: ignore[arg-type]
+            table = self.cumulative(depth + n)
+            return table[depth + n] - table[depth]
+
+    capacity = (max(map(len, paths)) + slack) * 3
+
+    class Size(BlockSize):
+        @property
+        def block(self) -> int:
+            return 3
+
+    results = [
+        replay(paths, POLICIES[policy](), capacity, Size(), Cost(), engine=e) for e in ENGINES
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.slow
+@pytest.mark.traces
+@pytest.mark.parametrize("fraction", [0.02, 0.05, 0.10, 0.25])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("trace", ["conversation", "synthetic"])
+def test_engines_agree_on_traces(traces: Path, trace: str, policy: str, fraction: float) -> None:
+    paths = paths_of(load_trace(traces / f"{trace}_trace.jsonl"))
+    forest = build_forest(paths)
+    capacity = int(fraction * forest.distinct * BlockSize().block)
+    interned = replay(forest, POLICIES[policy](), capacity, engine="interned")
+    assert replay(paths, POLICIES[policy](), capacity, engine="heap") == interned
+    assert replay(paths, POLICIES[policy](), capacity, engine="reference") == interned
