@@ -1,0 +1,122 @@
+"""Results to stdout or a file, notes and progress to stderr."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from cache_worthy.errors import UsageError
+
+
+def jsonable(value: object) -> object:
+    """Dataclasses, tuples and Fractions as plain JSON values; NaN and infinities as None.
+
+    Examples
+    --------
+    >>> jsonable({"a": (1, float("nan")), "b": Fraction(1, 3)})
+    {'a': [1, None], 'b': '1/3'}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: jsonable(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.metadata.get("json", True)
+        }
+    if isinstance(value, Mapping):
+        return {str(k): jsonable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    return value
+
+
+def to_json(value: object) -> str:
+    """Strict JSON: null where a quantity is undefined, never NaN."""
+    return json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def check_output(target: str, force: bool) -> None:
+    """Refuse early what :func:`write_output` would refuse, before any work is done."""
+    if target == "-":
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise UsageError(f"-o {target}: is a folder; expected a file name")
+    if path.exists() and not force:
+        raise UsageError(f"-o {target}: exists; give --force to overwrite it")
+    if not path.parent.is_dir():
+        raise UsageError(f"-o {target}: no folder {path.parent}")
+
+
+def write_output(text: str, target: str, force: bool) -> None:
+    """Write ``text`` to stdout or, whole or not at all, to a file.
+
+    Raises
+    ------
+    UsageError
+        If the file exists and ``force`` is false, or cannot be written.
+    """
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    check_output(target, force)
+    path = Path(target)
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            path.write_text(text, encoding="utf-8")
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                out.write(text)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise UsageError(f"-o {target}: cannot write: {error.strerror or error}") from error
+
+
+class Progress:
+    """Steps on stderr, on a terminal only, once a command has run for two seconds."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._live = not quiet and sys.stderr.isatty()
+        self._begun = self._last = time.monotonic()
+        self._shown = False
+
+    def step(self, text: str) -> None:
+        """Show what is being done now."""
+        now = time.monotonic()
+        if self._live and now - self._begun > 2 and now - self._last > 0.2:
+            self._last = now
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def done(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
+
+
+def note(text: str, quiet: bool) -> None:
+    """One line on stderr unless quiet."""
+    if not quiet:
+        print(f"cache-worthy: {text}", file=sys.stderr)
