@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from cache_worthy import __version__
 from cache_worthy.commands import COMMANDS
 from cache_worthy.errors import UsageError
+from cache_worthy.sim.errors import InputError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except UsageError as error:
+    except (UsageError, InputError) as error:
         print(f"cache-worthy: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:

@@ -7,4 +7,9 @@ networkx, pulp, z3) belong inside ``run``.
 
 from __future__ import annotations
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "analyze",
+    "replay",
+    "policies",
+    "completion",
+)

@@ -6,7 +6,8 @@ A format module has ``NAME``, ``detect(record) -> str | None`` (the field it rea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -50,7 +51,7 @@ class Log:
     sha256: str
     format: str
     field: str
-    requests: list[Request] = field(repr=False)
+    requests: list[Request] = dataclasses.field(repr=False)
     block_tokens: int
     chars_per_block: int | None
     skipped_truncated: int

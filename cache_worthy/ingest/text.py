@@ -76,9 +76,7 @@ def _chat(lines: JsonLines, number: int, field: str, messages: list[object]) -> 
     out = []
     for i, message in enumerate(messages):
         if not isinstance(message, dict):
-            lines.fail(
-                number, f"{field}[{i}]: expected an object, got {type(message).__name__}"
-            )
+            lines.fail(number, f"{field}[{i}]: expected an object, got {type(message).__name__}")
         content = message.get("content")
         if isinstance(content, list):
             content = "".join(_part(part) for part in content)

@@ -1,0 +1,166 @@
+"""The advisor: six questions, each gating the next, answered from one log.
+
+Nothing here decides what to evict; it reads, replays and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cache_worthy import __version__
+from cache_worthy.capacity import CapacityCurve, measure_curve
+from cache_worthy.errors import UsageError
+from cache_worthy.ingest import Log
+from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
+from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
+from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
+from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.policies import EvictionPolicy
+from cache_worthy.sim.trace import paths_of
+from cache_worthy.workload import Workload, Worth, measure_workload, measure_worth
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may choose.
+
+    Attributes
+    ----------
+    model : Model
+    chars_per_token : float
+        As the log was read; repeated in the document.
+    capacity : callable or None
+        ``capacity(distinct_blocks, block_bytes)`` in bytes, or None.
+    own_policies : mapping of str to callable
+        Factories of the user's policies by display name.
+    top_pins : int
+    """
+
+    model: Model = DEFAULT_MODEL
+    chars_per_token: float = 4.0
+    capacity: Callable[[int, int], int | None] | None = None
+    own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
+    top_pins: int = DEFAULT_PINS
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The log that was read."""
+
+    source: str
+    sha256: str
+    format: str
+    field: str
+    requests: int
+    skipped_truncated_lines: int
+    length_mismatches: int
+    block_tokens: int
+    chars_per_block: int | None
+    ids_reinterned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Everything that the numbers depend on beside the log."""
+
+    model: Model
+    chars_per_token: float
+    capacity_bytes: int | None
+    own_policies: tuple[str, ...]
+    pins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The whole result: what ``--json`` writes and the tables render.
+
+    ``capacity``, ``policy`` and ``pin`` are None when question 1 ended the run.
+    """
+
+    tool: str
+    version: str
+    command: str
+    parameters: Parameters
+    input: Input
+    workload: Workload
+    worth: Worth
+    capacity: CapacityCurve | None
+    policy: PolicyTable | None
+    pin: Pins | None
+
+
+def analyze(
+    log: Log, options: Options, step: Callable[[str], None] = lambda text: None
+) -> Analysis:
+    """Answer the questions for one log.
+
+    Raises
+    ------
+    UsageError
+        If the chosen capacity is under the floor.
+    """
+    model, tokens = options.model, log.block_tokens
+    size, cost = BlockSize(model, tokens), BlockCost(model, tokens)
+    step("interning blocks")
+    forest = build_forest(paths_of(log.requests))
+    workload = measure_workload(forest, model, tokens)
+    worth = measure_worth(workload)
+    chosen = None
+    if options.capacity is not None:
+        chosen = options.capacity(forest.distinct, size.block)
+    curve = table = pins = None
+    if worth.worth_caching:
+        require_floor(chosen, forest, size)
+        curve = measure_curve(forest, size, cost, step)
+        capacities = table_capacities(
+            workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, chosen
+        )
+        table = measure_policies(forest, size, cost, capacities, options.own_policies, step)
+        pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
+    return Analysis(
+        tool="cache-worthy",
+        version=__version__,
+        command="analyze",
+        parameters=Parameters(
+            model=model,
+            chars_per_token=options.chars_per_token,
+            capacity_bytes=chosen,
+            own_policies=tuple(options.own_policies),
+            pins=options.top_pins,
+        ),
+        input=Input(
+            source=log.source,
+            sha256=log.sha256,
+            format=log.format,
+            field=log.field,
+            requests=len(log.requests),
+            skipped_truncated_lines=log.skipped_truncated,
+            length_mismatches=log.length_mismatches,
+            block_tokens=tokens,
+            chars_per_block=log.chars_per_block,
+            ids_reinterned=forest.reinterned,
+        ),
+        workload=workload,
+        worth=worth,
+        capacity=curve,
+        policy=table,
+        pin=pins,
+    )
+
+
+def require_floor(capacity: int | None, forest: PrefixForest, size: BlockSize) -> None:
+    """Refuse a capacity that cannot hold the deepest request's own path."""
+    floor = forest.depth * size.block
+    if capacity is not None and capacity < floor:
+        raise UsageError(
+            f"capacity {capacity / 2**30:.4f} GiB = {capacity // size.block} blocks is under the "
+            f"floor of this log: its deepest request alone needs {forest.depth} blocks = "
+            f"{floor / 2**30:.4f} GiB\n  (fraction {_up(forest.depth, forest.distinct)} of the "
+            "working set); give at least that"
+        )
+
+
+def _up(part: int, whole: int) -> str:
+    """A fraction rounded up, so that the printed value is itself allowed."""
+    return f"{-(-part * 10**6 // whole) / 10**6:.6f}"

@@ -1,0 +1,57 @@
+"""Answer six questions about a request log, each gating the next.
+
+1 is prefix caching worth it, 2 the least memory that serves the log, 3 how much to give,
+4 how much any policy could still recover, 5 which policy, 6 which prefixes to pin.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from cache_worthy import arguments as arg
+from cache_worthy.output import Progress, check_output, note, to_json, write_output
+
+SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    arg.add_log(parser)
+    arg.add_model(parser)
+    arg.add_capacity(parser, required=False, blocks=False)
+    arg.add_policy(parser, required=False)
+    parser.add_argument(
+        "--pins", type=arg.positive_int, default=5, metavar="N", help="prefixes to list (5)"
+    )
+    arg.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Analyse and print."""
+    from cache_worthy.advisor import Options, analyze
+    from cache_worthy.ingest import read_log
+    from cache_worthy.policy_table import user_factory
+    from cache_worthy.render import render
+    from cache_worthy.sim.cost import load_model
+    from cache_worthy.sim.policies import POLICIES
+
+    check_output(args.output, args.force)
+    model = load_model(args.model)
+    own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
+    log = read_log(args.log, arg.ingest_options(args))
+    if log.skipped_truncated:
+        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    progress = Progress(args.quiet)
+    options = Options(
+        model=model,
+        chars_per_token=args.chars_per_token,
+        capacity=lambda distinct, block: arg.capacity_bytes(args, distinct, block),
+        own_policies=own,
+        top_pins=args.pins,
+    )
+    try:
+        analysis = analyze(log, options, progress.step)
+    finally:
+        progress.done()
+    write_output(to_json(analysis) if args.json else render(analysis), args.output, args.force)
+    return 0

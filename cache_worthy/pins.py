@@ -1,0 +1,133 @@
+"""Question 6: shared prefixes worth holding resident.
+
+A static node referenced ``refs`` times is computed once at least; holding it protects at most
+``(refs - 1) * cost``. Every block belongs to one node, so the protections of all nodes sum to the
+log's avoidable recompute exactly (checked in ``measure_pins``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.forest import PrefixForest
+
+DEFAULT_PINS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One shared prefix.
+
+    Attributes
+    ----------
+    references : int
+        Requests that contain it.
+    depth : int
+        Blocks above it.
+    blocks : int
+        Blocks of its own.
+    subtree_blocks : int
+        Blocks at or below it.
+    first_request : int
+        1-based position in the log of the first request that contains it.
+    last_block_id : int or str
+        Id in the log of its deepest block.
+    pin_bytes : int
+        KV to hold, ancestors included: a prefix whose own prefix left is unreachable.
+    protected_cost : int
+        ``(references - 1) * cost`` in FLOPs, a ceiling.
+    protected_fraction : float
+        Of the log's avoidable recompute.
+    """
+
+    references: int
+    depth: int
+    blocks: int
+    subtree_blocks: int
+    first_request: int
+    last_block_id: int | str
+    pin_bytes: int
+    protected_cost: int
+    protected_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The best prefixes to hold, and what they do together (ancestors counted once)."""
+
+    avoidable_cost: int
+    candidates: int
+    together_bytes: int
+    together_protected_cost: int
+    together_protected_fraction: float
+    together_fraction_of_prefill: float
+    pins: tuple[Pin, ...]
+
+
+def node_protection(forest: PrefixForest, costs: list[int]) -> list[int]:
+    """Per static node ``(refs - 1) * cost``, in the unit of ``costs`` (cumulative by depth)."""
+    return [
+        (refs - 1) * (costs[e] - costs[s])
+        for refs, s, e in zip(forest.refs, forest.start, forest.end, strict=True)
+    ]
+
+
+def measure_pins(
+    forest: PrefixForest, size: BlockSize, cost: BlockCost, uncached_cost: int, top: int
+) -> Pins:
+    """Rank the shared prefixes of a log. Time: nodes times log nodes.
+
+    Raises
+    ------
+    InvariantError
+        If the protections do not sum to the avoidable recompute.
+    """
+    table = cost.cumulative(forest.depth)
+    protection = node_protection(forest, table)
+    compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
+    avoidable = uncached_cost - compulsory
+    if sum(protection) != avoidable:
+        raise InvariantError(f"pins protect {sum(protection)}, avoidable is {avoidable}")
+    shared = [n for n in range(forest.nodes) if forest.refs[n] > 1]
+    ranked = sorted(shared, key=lambda n: (-protection[n], n))[:top]
+    first: dict[int, int] = {}
+    wanted = set(ranked)
+    for request, terminal in enumerate(forest.terminal, 1):
+        if len(first) == len(wanted):
+            break
+        node = terminal
+        while node >= 0:
+            if node in wanted:
+                first.setdefault(node, request)
+            node = forest.parent[node]
+    below = forest.subtree_blocks()
+    held: set[int] = set()
+    for node in ranked:
+        while node >= 0 and node not in held:
+            held.add(node)
+            node = forest.parent[node]
+    together = sum(protection[n] for n in held)
+    return Pins(
+        avoidable_cost=avoidable,
+        candidates=len(shared),
+        together_bytes=sum(forest.end[n] - forest.start[n] for n in held) * size.block,
+        together_protected_cost=together,
+        together_protected_fraction=together / avoidable if avoidable else 0.0,
+        together_fraction_of_prefill=together / uncached_cost if uncached_cost else 0.0,
+        pins=tuple(
+            Pin(
+                references=forest.refs[n],
+                depth=forest.start[n],
+                blocks=forest.end[n] - forest.start[n],
+                subtree_blocks=below[n],
+                first_request=first[n],
+                last_block_id=forest.block_ids[forest.last_block[n]],
+                pin_bytes=forest.end[n] * size.block,
+                protected_cost=protection[n],
+                protected_fraction=protection[n] / avoidable,
+            )
+            for n in ranked
+        ),
+    )

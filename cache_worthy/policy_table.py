@@ -1,0 +1,242 @@
+"""Question 5: which eviction policy, and whether a change would help at all."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.errors import UsageError
+from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.policies import POLICIES, EvictionPolicy
+from cache_worthy.sim.replay import ReplayResult, replay
+
+FRACTIONS = (0.02, 0.05, 0.10, 0.25)
+"""Capacities of the table beside the floor, the recommendation and the user's own."""
+
+BASELINE = "lru"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCell:
+    """One policy at one capacity."""
+
+    policy: str
+    total_cost: int
+    cost_ratio: float | None
+    evictions: int
+    block_hit_rate: float | None
+    cheapest: bool
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """All policies at one capacity, and the verdict.
+
+    Attributes
+    ----------
+    fraction, bytes, blocks
+        The capacity.
+    label : str
+        "floor", "recommended", "yours", several joined by a comma, or "".
+    best : str
+        The cheapest policy; the baseline when it ties.
+    saving_cost : int
+        FLOPs that ``best`` saves against the baseline.
+    saving_fraction : float
+        Of the baseline's total recompute.
+    verdict : str
+        In words.
+    """
+
+    fraction: float
+    bytes: int
+    blocks: int
+    label: str
+    best: str
+    saving_cost: int
+    saving_fraction: float
+    verdict: str
+    cells: tuple[PolicyCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
+    """Question 5 over the capacities that matter."""
+
+    baseline: str
+    compulsory_cost: int
+    policies: tuple[str, ...]
+    outside_oracle_coverage: tuple[str, ...]
+    rows: tuple[PolicyRow, ...]
+
+
+def load_user_policy(spec: str) -> type[EvictionPolicy]:
+    """Import ``package.module:Class`` from the current folder or the installed packages.
+
+    Raises
+    ------
+    UsageError
+        If the module does not import, or the class is no policy that takes no arguments.
+    """
+    module_name, _, class_name = spec.partition(":")
+    if not module_name or not class_name:
+        raise UsageError(
+            f"--policy {spec}: unknown; expected one of {', '.join(POLICIES)}, or your own as "
+            "package.module:Class"
+        )
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # any error of the user's own code gets one clear line
+        raise UsageError(
+            f"--policy {spec}: cannot import {module_name}: {type(error).__name__}: {error}"
+        ) from error
+    found = getattr(module, class_name, None)
+    if not (isinstance(found, type) and issubclass(found, EvictionPolicy)):
+        raise UsageError(
+            f"--policy {spec}: expected a subclass of cache_worthy.sim.policies.EvictionPolicy "
+            f"named {class_name} in {module_name}"
+        )
+    return found
+
+
+def resolve_policy(spec: str) -> Callable[[], EvictionPolicy]:
+    """A shipped policy by name, or the user's own."""
+    if spec in POLICIES:
+        return POLICIES[spec]
+    return user_factory(spec)
+
+
+def user_factory(spec: str) -> Callable[[], EvictionPolicy]:
+    """A factory that turns errors of the user's constructor into usage errors."""
+    found = load_user_policy(spec)
+
+    def make() -> EvictionPolicy:
+        try:
+            return found()
+        except Exception as error:
+            raise UsageError(
+                f"--policy {spec}: {found.__name__}() failed: {type(error).__name__}: {error}"
+            ) from error
+
+    make()
+    return make
+
+
+def run_policy(
+    name: str,
+    factory: Callable[[], EvictionPolicy],
+    forest: PrefixForest,
+    capacity: int,
+    size: BlockSize,
+    cost: BlockCost,
+) -> ReplayResult:
+    """Replay; an error inside a user's policy becomes one clear line."""
+    if name in POLICIES:
+        return replay(forest, factory(), capacity, size, cost)
+    try:
+        return replay(forest, factory(), capacity, size, cost)
+    except (InputError, UsageError):
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"--policy {name}: raised in replay: {type(error).__name__}: {error}"
+        ) from error
+
+
+def table_capacities(
+    floor: int, working_set: int, recommended: int, yours: int | None
+) -> list[tuple[int, str]]:
+    """Capacities of the table with their labels, ascending, those under the floor left out."""
+    labels: dict[int, list[str]] = {floor: ["floor"]}
+    for fraction in FRACTIONS:
+        capacity = int(fraction * working_set)
+        if capacity > floor:
+            labels.setdefault(capacity, [])
+    labels.setdefault(recommended, []).append("recommended")
+    if yours is not None:
+        labels.setdefault(yours, []).append("yours")
+    return [(c, ", ".join(labels[c])) for c in sorted(labels)]
+
+
+def measure_policies(
+    forest: PrefixForest,
+    size: BlockSize,
+    cost: BlockCost,
+    capacities: Sequence[tuple[int, str]],
+    own: Mapping[str, Callable[[], EvictionPolicy]],
+    step: Callable[[str], None] = lambda text: None,
+) -> PolicyTable:
+    """Replay every policy at every capacity."""
+    factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **own}
+    working_set = forest.distinct * size.block
+    compulsory = 0
+    rows = []
+    for number, (capacity, label) in enumerate(capacities, 1):
+        results: dict[str, ReplayResult] = {}
+        for name, factory in factories.items():
+            step(f"policies at capacity {number}/{len(capacities)}: {name}")
+            results[name] = run_policy(name, factory, forest, capacity, size, cost)
+        compulsory = results[BASELINE].compulsory_cost
+        least = min(r.total_cost for r in results.values())
+        base = results[BASELINE].total_cost
+        best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
+        rows.append(
+            PolicyRow(
+                fraction=capacity / working_set,
+                bytes=capacity,
+                blocks=capacity // size.block,
+                label=label,
+                best=best,
+                saving_cost=base - least,
+                saving_fraction=(base - least) / base if base else 0.0,
+                verdict=_verdict(results, best, least, compulsory, own),
+                cells=tuple(
+                    PolicyCell(
+                        policy=name,
+                        total_cost=r.total_cost,
+                        cost_ratio=r.cost_ratio,
+                        evictions=r.evictions,
+                        block_hit_rate=r.block_hit_rate,
+                        cheapest=r.total_cost == least,
+                        covered=name not in own,
+                    )
+                    for name, r in results.items()
+                ),
+            )
+        )
+    return PolicyTable(
+        baseline=BASELINE,
+        compulsory_cost=compulsory,
+        policies=tuple(factories),
+        outside_oracle_coverage=tuple(own),
+        rows=tuple(rows),
+    )
+
+
+def _verdict(
+    results: Mapping[str, ReplayResult],
+    best: str,
+    least: int,
+    compulsory: int,
+    own: Mapping[str, object],
+) -> str:
+    costs = {r.total_cost for r in results.values()}
+    if costs == {compulsory}:
+        return "every policy costs exactly the same, and all of it is unavoidable."
+    if len(costs) == 1:
+        return "every policy costs exactly the same here."
+    if best == BASELINE:
+        return f"no policy here beats {BASELINE}, the deployed default. Changing it would not help."
+    base = results[BASELINE].total_cost
+    mark = " (outside oracle coverage)" if best in own else ""
+    return (
+        f"{best}{mark} saves {(base - least) / base:.2%} of total recompute vs {BASELINE} "
+        f"({base - least:.3e} FLOPs)."
+    )

@@ -1,0 +1,293 @@
+"""The text rendering of an analysis; ``--json`` is the other rendering of the same object."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from cache_worthy.advisor import Analysis
+from cache_worthy.capacity import CapacityCurve
+from cache_worthy.pins import Pins
+from cache_worthy.policy_table import PolicyTable
+from cache_worthy.workload import Distribution
+
+WIDTH = 72
+_INDENT = "  "
+
+
+def render(analysis: Analysis) -> str:
+    """All sections that the run reached, and the footer."""
+    out = list(_workload(analysis))
+    out += _question_1(analysis)
+    if analysis.capacity is not None:
+        out += _capacity(analysis, analysis.capacity)
+    if analysis.policy is not None and analysis.capacity is not None:
+        out += _question_4()
+        out += _policy(analysis.policy)
+    if analysis.pin is not None:
+        out += _pins(analysis.pin)
+    out += _footer(analysis)
+    return "\n".join(out) + "\n"
+
+
+def gib(size: int) -> str:
+    """Bytes as GiB with two decimals, four under a tenth."""
+    value = size / 2**30
+    return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A fraction as a percentage, ``--`` where undefined."""
+    return "--" if value is None else f"{100 * value:.{digits}f}%"
+
+
+def ratio(value: float | None) -> str:
+    """A cost ratio with four decimals, ``--`` where undefined."""
+    return "--" if value is None else f"{value:.4f}"
+
+
+def _title(text: str) -> list[str]:
+    return ["", _INDENT + text, _INDENT + "-" * (WIDTH - 2)]
+
+
+def _question(number: int, answer: str) -> list[str]:
+    return ["", f"  QUESTION {number}       {answer}"]
+
+
+def _prose(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _fact(name: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH + 8, initial_indent=f"  {name:<17}", subsequent_indent=" " * 19
+    )
+
+
+def _dist(d: Distribution, *, with_max: bool = True) -> str:
+    if d.p50 is None:
+        return "none"
+    parts = [f"p50 {d.p50:.4g}", f"p90 {d.p90:.4g}", f"p99 {d.p99:.4g}"]
+    return ", ".join(parts + ([f"max {d.max:.4g}"] if with_max else []))
+
+
+def _times(value: float | None) -> str:
+    return "--" if value is None else f"{value:.1f}x"
+
+
+def _workload(a: Analysis) -> Iterable[str]:
+    w, i = a.workload, a.input
+    yield from _title("WORKLOAD")
+    kind = "a text log" if i.format == "text" else f"a {i.format} log"
+    yield from _fact("read as", f"{kind} (field {i.field!r})")
+    if i.chars_per_block is not None:
+        yield from _fact(
+            "chunking",
+            f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
+            "(--chars-per-token; the sharing is exact, the scale is approximate)",
+        )
+    if i.ids_reinterned:
+        yield from _fact(
+            "block ids",
+            "do not fix their prefix (an id occurs under two parents); read as (parent, id)",
+        )
+    if i.length_mismatches:
+        yield from _fact(
+            "lengths",
+            f"{i.length_mismatches} records have more or fewer blocks than input_length / "
+            f"{i.block_tokens} rounded up; their blocks are taken as they are",
+        )
+    yield from _fact("model", a.parameters.model.name)
+    cut = f" ({i.skipped_truncated_lines} truncated last line skipped)"
+    yield from _fact("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
+    yield from _fact(
+        "blocks",
+        f"{w.block_references} references, {w.distinct_blocks} distinct  "
+        f"({percent(w.reuse_fraction)} reuse)",
+    )
+    yield from _fact(
+        "re-referenced",
+        f"{percent(w.rereferenced_fraction)} of distinct blocks are ever asked for twice",
+    )
+    if w.reuse_distance.p50 is not None:
+        yield from _fact(
+            "reuse distance",
+            f"{_dist(w.reuse_distance, with_max=False)} requests  (<=10: "
+            f"{percent(w.reuse_within_10, 0)}, <=100: {percent(w.reuse_within_100, 0)})",
+        )
+    yield from _fact("request depth", f"{_dist(w.depth)} blocks of {i.block_tokens} tokens")
+    yield from _fact("radix nodes", f"{w.radix_nodes}   size {_dist(w.node_blocks)} blocks")
+    yield from _fact(
+        "largest subtree", f"{w.largest_subtree_blocks} blocks must leave before its root can"
+    )
+    yield from _fact(
+        "cost spread",
+        f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, but only "
+        f"{_times(w.cost_per_byte_p90_over_p10)} per byte",
+    )
+    yield ""
+    yield from _fact("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
+    yield from _fact(
+        "minimum cache",
+        f"{gib(w.floor_bytes)} = {w.floor_blocks} blocks = {percent(w.floor_fraction)} of it   "
+        "(your deepest request; less cannot serve it)",
+    )
+
+
+def _question_1(a: Analysis) -> list[str]:
+    worth = a.worth
+    if worth.worth_caching:
+        return _question(1, "WORTH CACHING") + _prose(
+            "With unlimited memory and a perfect policy, prefix caching removes at most "
+            f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
+            "capacity and no policy can beat it, and a real cache lands under it."
+        )
+    gain = (
+        "There is nothing to cache: no record has a block."
+        if worth.ceiling is None
+        else f"Even an unlimited cache would remove only {percent(worth.ceiling, 2)} of this "
+        "log's prefill recompute."
+    )
+    return _question(1, "NOT WORTH CACHING") + _prose(
+        f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "
+        "that does not arise, so the run ends here."
+    )
+
+
+def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
+    w = a.workload
+    out = _title(f"CAPACITY   under {curve.policy}, the deployed default")
+    out += [
+        (
+            f"  QUESTION 2       MINIMUM CACHE {gib(w.floor_bytes)} = "
+            f"{percent(w.floor_fraction, 2)} of the working set"
+        )
+    ]
+    out += _prose(
+        "A request pins its own path while it is served, so less memory than the deepest request "
+        "cannot serve this log at all."
+    )
+    out += ["", f"     {'capacity':<24}{'cost':>8}  {'elasticity':>10}"]
+    for n, p in enumerate(curve.points):
+        elastic = "--" if p.elasticity is None else f"{p.elasticity:z.3f}"
+        remarks = []
+        if n == 0:
+            remarks.append("floor: your deepest request")
+        if n == curve.recommended_index:
+            remarks.append("recommended")
+        if n == len(curve.points) - 1:
+            remarks.append("working set: never evicts")
+        line = (
+            f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}  "
+            f"{elastic:>10}   {', '.join(remarks)}"
+        )
+        out.append(line.rstrip())
+    best = curve.recommended
+    rest = w.working_set_bytes - best.bytes
+    over = best.total_cost - w.compulsory_cost
+    out += _question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
+    out += _prose(
+        f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. Past it, the remaining "
+        f"{gib(rest)} of KV buys {percent(over / best.total_cost if best.total_cost else 0.0)} "
+        f"of the recompute you would still be paying there. Rule: {curve.rule} "
+        "(elasticity: percent of recompute removed a percent of memory added)."
+    )
+    return out
+
+
+def _question_4() -> list[str]:
+    return _question(4, "NOT ANSWERED") + _prose(
+        "Whether you are capacity-bound or policy-bound needs a lower bound on what any policy "
+        "must pay; that bound is not computed yet."
+    )
+
+
+def _policy(table: PolicyTable) -> list[str]:
+    out = _title("POLICY")
+    out += [
+        f"  compulsory cost  {table.compulsory_cost:.3e} FLOPs  (any cache pays this)",
+        "",
+        "  Total recompute cost as a multiple of the compulsory minimum. Lower is",
+        "  better; 1.0000 means that nothing was ever prefilled twice.",
+        "",
+    ]
+    names = [f"{n} [!]" if n in table.outside_oracle_coverage else n for n in table.policies]
+    widths = [max(9, len(n) + 2) for n in names]
+    out.append(
+        f"  {'capacity':<23}" + "".join(n.rjust(k) for n, k in zip(names, widths, strict=True))
+    )
+    for row in table.rows:
+        cells = [("*" if c.cheapest else "") + ratio(c.cost_ratio) for c in row.cells]
+        head = f"{percent(row.fraction):>7} = {gib(row.bytes):>12}"
+        out.append(
+            f"  {head:<23}" + "".join(c.rjust(k) for c, k in zip(cells, widths, strict=True))
+        )
+    out += ["", "  * = cheapest at that capacity."]
+    if table.outside_oracle_coverage:
+        out += ["  [!] = your own policy, outside oracle coverage."]
+    out += ["", "  QUESTION 5       VERDICT"]
+    for row in table.rows:
+        label = f" ({row.label})" if row.label else ""
+        out += textwrap.wrap(
+            f"{percent(row.fraction)}{label}  {row.verdict}",
+            WIDTH,
+            initial_indent="    ",
+            subsequent_indent=" " * 10,
+        )
+    return out
+
+
+def _pins(pins: Pins) -> list[str]:
+    out = _title("PIN   through your server's retention interface, where it has one")
+    count = f"{len(pins.pins)} prefix{'es' if len(pins.pins) != 1 else ''}"
+    verb = "protect" if len(pins.pins) != 1 else "protects"
+    out += [
+        (
+            f"  QUESTION 6       {count} {verb} at most "
+            f"{percent(pins.together_protected_fraction)} of what caching can save"
+        ),
+        "",
+        "            refs   depth   blocks  subtree        pin KV  protects   first in record",
+    ]
+    for n, p in enumerate(pins.pins):
+        out.append(
+            f"    #{n:<3}{p.references:>8}{p.depth:>8}{p.blocks:>9}{p.subtree_blocks:>9}"
+            f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>18}"
+        )
+    out.append("")
+    out += _prose(
+        f"Together: {gib(pins.together_bytes)} held resident protects at most "
+        f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
+        f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
+        "ceiling: your cache keeps some of these already. Pin KV includes the ancestors that a "
+        "pin implies."
+    )
+    return out
+
+
+def _footer(a: Analysis) -> list[str]:
+    sentences = [
+        (
+            "These are recomputation FLOPs under the analytic cost model of sim/cost.py, not measured "
+            "latency; no GPU was timed, and FLOPs are not turned into seconds or dollars."
+        ),
+        "Blocks are whole: a partial last block counts as a full one.",
+    ]
+    if a.input.chars_per_block is not None:
+        sentences.append(
+            "Prompts were cut by characters, not tokens, so sizes and costs are approximate."
+        )
+    if a.policy is not None:
+        sentences.append(
+            "The shipped policies and the replay are inside oracle coverage (README, status)"
+            + (
+                f"; {', '.join(a.policy.outside_oracle_coverage)} is your own code and outside it."
+                if a.policy.outside_oracle_coverage
+                else "."
+            )
+        )
+    sentences.append("Nothing here is a proven bound.")
+    return [
+        "",
+        *textwrap.wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
+    ]
