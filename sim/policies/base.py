@@ -10,9 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cache_worthy.sim.tree import Node, Priority
+if TYPE_CHECKING:
+    from cache_worthy.sim.tree import Node
+
+Priority = float | tuple[float, ...]
+"""Anything totally ordered and the same kind for every node; never NaN."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,32 @@
+"""Block-level cache replay: what a paged KV cache keyed by block hashes does with a log.
+
+Three families share one loop (`cache_worthy.sim.blocks.replay`):
+
+* ``s3fifo``, ``s3fifo_paper``: the queues of Yang et al., SOSP 2023, over prefix blocks.
+* ``vllm_lru``: the free-block queue of vLLM's block pool, one request in service at a time.
+* ``flat_lru``, ``flat_fifo``, ``flat_belady``: independent unit blocks, the yardsticks.
+
+The policies register in `cache_worthy.sim.blocks.policies`.
+"""
+
+from __future__ import annotations
+
+from cache_worthy.sim.blocks.policies import POLICIES, InvariantError, PolicySpec
+from cache_worthy.sim.blocks.replay import (
+    BlockReplay,
+    RequestHit,
+    ideal,
+    replay_blocks,
+)
+from cache_worthy.sim.blocks.trace import BlockTrace
+
+__all__ = [
+    "POLICIES",
+    "BlockReplay",
+    "BlockTrace",
+    "InvariantError",
+    "PolicySpec",
+    "RequestHit",
+    "ideal",
+    "replay_blocks",
+]

@@ -1,0 +1,90 @@
+"""What a block policy is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cache_worthy.sim.blocks.trace import BlockTrace
+
+
+class InvariantError(Exception):
+    """A policy or the loop broke a rule that must always hold: a bug, never bad input."""
+
+
+class BlockPolicy(Protocol):
+    """One cache in use.
+
+    Attributes
+    ----------
+    misses : int
+        Block references that found their block absent, so far.
+    """
+
+    misses: int
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Serve one request and return its prefix hit length in blocks.
+
+        Parameters
+        ----------
+        blocks : sequence of int
+            Dense block ids from the start of the prompt.
+        tokens : int
+            Prompt length.
+
+        Returns
+        -------
+        int
+            The largest ``k`` such that ``blocks[:k]`` were all resident on arrival.
+        """
+        ...
+
+    def resident(self) -> int:
+        """Blocks held now (what the loop compares with the capacity after every request)."""
+        ...
+
+    def check(self) -> None:
+        """Recount every queue from scratch; raise `InvariantError` when a count is wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySpec:
+    """An entry of the registry.
+
+    Parameters
+    ----------
+    name : str
+        Unique among the block policies and the radix policies.
+    summary : str
+        One line for a list.
+    engine : str
+        ``"vllm"`` for what that server does, ``"generic"`` for the rest.
+    pins_path : bool
+        The blocks of the request in service cannot be evicted. Only such a policy is a schedule
+        of the dependency-constrained model and may be set beside its lower bound.
+    parameters : tuple of str
+        Keyword arguments of ``make`` beyond trace and capacity.
+    make : callable
+        ``make(trace, capacity, **parameters)`` gives an empty cache for that log.
+    """
+
+    name: str
+    summary: str
+    engine: str
+    pins_path: bool
+    parameters: tuple[str, ...]
+    make: Callable[..., BlockPolicy]
+
+
+def check_capacity(capacity: int) -> None:
+    """Raise ValueError unless ``capacity`` is a positive whole number of blocks."""
+    if capacity < 1:
+        raise ValueError(f"capacity must be at least 1 block, not {capacity}")
+
+
+def largest_request(trace: BlockTrace) -> int:
+    """Blocks of the longest request, the least a cache that pins the path can have."""
+    return max(map(len, trace.blocks), default=0)
