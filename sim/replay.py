@@ -23,9 +23,9 @@ from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, SegmentFn
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.interned import Tally, replay_interned
-from cache_worthy.sim.policies.base import EvictionPolicy, Priority
+from cache_worthy.sim.policies.base import EvictionPolicy
 from cache_worthy.sim.trace import BlockId
-from cache_worthy.sim.tree import Node, RadixTree
+from cache_worthy.sim.tree import Node, Priority, RadixTree
 
 Engine = Literal["auto", "interned", "heap", "reference"]
 

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 from cache_worthy.sim.cost import SegmentFn
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.policies.base import Priority
 from cache_worthy.sim.trace import BlockId
+
+Priority = float | tuple[float, ...]
+"""What a policy ranks by: totally ordered, the same kind for every node, never NaN."""
 
 
 class Node:

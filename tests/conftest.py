@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from cache_worthy.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,3 +30,34 @@ def traces() -> Path:
             f"{folder} lacks {', '.join(missing)}; run scripts/fetch_traces.py or set TRACES"
         )
     return folder
+
+
+@pytest.fixture
+def sample() -> Path:
+    """The constructed sample log."""
+    return ROOT / "examples" / "sample_log.jsonl"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def call(*argv: object) -> tuple[int, str, str]:
+        code = main([str(a) for a in argv])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write records (objects become JSON, strings stay) as a JSON-lines file."""
+
+    def put(*records: object, name: str = "log.jsonl") -> Path:
+        file = tmp_path / name
+        lines = [r if isinstance(r, str) else json.dumps(r) for r in records]
+        file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return file
+
+    return put

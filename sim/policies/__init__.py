@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule, Priority
+from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
 from cache_worthy.sim.policies.cost_only import CostOnly
 from cache_worthy.sim.policies.freq_landlord import FreqLandlord
 from cache_worthy.sim.policies.gdsf import GDSF
@@ -10,6 +10,7 @@ from cache_worthy.sim.policies.landlord import Landlord
 from cache_worthy.sim.policies.lru import LRU
 from cache_worthy.sim.policies.recursive_lru import RecursiveLRU
 from cache_worthy.sim.policies.size_only import SizeOnly
+from cache_worthy.sim.tree import Node, Priority
 
 POLICIES: dict[str, type[EvictionPolicy]] = {
     policy.name: policy
@@ -25,4 +26,4 @@ POLICIES: dict[str, type[EvictionPolicy]] = {
 }
 """Every shipped policy by name; to add one, write its file and add its line above."""
 
-__all__ = ["POLICIES", "EvictionPolicy", "KeyRule", "Priority"]
+__all__ = ["POLICIES", "EvictionPolicy", "KeyRule", "Node", "Priority"]

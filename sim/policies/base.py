@@ -10,13 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-if TYPE_CHECKING:
-    from cache_worthy.sim.tree import Node
-
-Priority = float | tuple[float, ...]
-"""Anything totally ordered and the same kind for every node; never NaN."""
+from cache_worthy.sim.tree import Node, Priority
 
 
 @dataclass(frozen=True, slots=True)

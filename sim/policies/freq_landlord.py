@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule, Priority
-from cache_worthy.sim.tree import Node
+from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
+from cache_worthy.sim.tree import Node, Priority
 
 
 class FreqLandlord(EvictionPolicy):

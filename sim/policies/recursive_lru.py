@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule, Priority
-from cache_worthy.sim.tree import Node
+from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
+from cache_worthy.sim.tree import Node, Priority
 
 # Any depth under 2**24 and any clock under 2**29 keep clock - depth / 2**24 exact in a double.
 _DEPTH_UNIT = 2.0**-24

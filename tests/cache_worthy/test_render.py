@@ -1,0 +1,234 @@
+"""The tables, parsed back, equal the JSON cell by cell (rank 5): the two cannot drift."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[..., Path]
+
+
+def gib(size: int) -> str:
+    value = size / 2**30
+    return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
+
+
+def percent(value: float, digits: int = 1) -> str:
+    return f"{100 * value:.{digits}f}%"
+
+
+def joined(text: str) -> str:
+    """The text with its line breaks and indents gone."""
+    return " ".join(text.split())
+
+
+def between(text: str, begin: str, end: str) -> list[str]:
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.strip().startswith(begin))
+    last = next(i for i in range(first + 1, len(lines)) if lines[i].strip().startswith(end))
+    return lines[first:last]
+
+
+def compare(text: str, document: dict[str, Any]) -> None:
+    """Every number of every section, by position."""
+    flat = joined(text)
+    w = document["workload"]
+    model = document["parameters"]["model"]["name"]
+    assert f"model {model} records {w['requests']}" in flat
+    assert (
+        f"blocks {w['block_references']} references, {w['distinct_blocks']} distinct "
+        f"({percent(w['reuse_fraction'])} reuse)" in flat
+    )
+    assert f"re-referenced {percent(w['rereferenced_fraction'])} of" in flat
+    d = w["reuse_distance"]
+    assert (
+        f"reuse distance p50 {d['p50']:.4g}, p90 {d['p90']:.4g}, p99 {d['p99']:.4g} requests "
+        f"(<=10: {percent(w['reuse_within_10'], 0)}, <=100: {percent(w['reuse_within_100'], 0)})"
+        in flat
+    )
+    for name, key in (("request depth", "depth"), (f"{w['radix_nodes']} size", "node_blocks")):
+        d = w[key]
+        assert (
+            f"{name} p50 {d['p50']:.4g}, p90 {d['p90']:.4g}, p99 {d['p99']:.4g}, "
+            f"max {d['max']:.4g} blocks" in flat
+        )
+    assert f"largest subtree {w['largest_subtree_blocks']} blocks" in flat
+    assert (
+        f"cost spread {w['cost_per_node_p90_over_p10']:.1f}x p90/p10 per node, but only "
+        f"{w['cost_per_byte_p90_over_p10']:.1f}x per byte" in flat
+    )
+    assert f"working set {gib(w['working_set_bytes'])}" in flat
+    assert (
+        f"minimum cache {gib(w['floor_bytes'])} = {w['floor_blocks']} blocks = "
+        f"{percent(w['floor_fraction'])} of it" in flat
+    )
+    assert f"removes at most {percent(document['worth']['ceiling'])} of this log" in flat
+
+    curve = document["capacity"]
+    rows = [r for r in between(text, "capacity  ", "QUESTION 3")[1:] if r.strip()]
+    assert len(rows) == len(curve["points"])
+    for n, (row, p) in enumerate(zip(rows, curve["points"], strict=True)):
+        elastic = "--" if p["elasticity"] is None else f"{p['elasticity']:z.3f}"
+        cells = row.split()
+        assert cells[:5] == [
+            percent(p["fraction"], 2),
+            *gib(p["bytes"]).split(),
+            f"{p['cost_ratio']:.4f}",
+            elastic,
+        ]
+        assert ("recommended" in row) == (n == curve["recommended_index"])
+        assert ("floor" in row) == (n == 0)
+    best = curve["points"][curve["recommended_index"]]
+    assert best["fraction"] == curve["recommended_fraction"]
+    assert best["bytes"] == curve["recommended_bytes"]
+    assert best["blocks"] == curve["recommended_blocks"]
+    assert best["cost_ratio"] == curve["recommended_cost_ratio"]
+    assert f"ALLOCATE {percent(best['fraction'], 2)} = {gib(best['bytes'])}" in flat
+    assert f"Costs {best['cost_ratio']:.4f}x the compulsory minimum" in flat
+    assert f"remaining {gib(w['working_set_bytes'] - best['bytes'])} of KV" in flat
+
+    table = document["policy"]
+    lines = between(text, "capacity   ", "* = cheapest")
+    # The curve's header also starts with "capacity"; the policy table's names the policies.
+    start = max(i for i, line in enumerate(lines) if line.strip().startswith("capacity"))
+    header = re.split(r"\s{2,}|(?<=\]) ", lines[start].replace(" [!]", "[!]").strip())[1:]
+    own = table["outside_oracle_coverage"]
+    assert header == [f"{n}[!]" if n in own else n for n in table["policies"]]
+    body = [line for line in lines[start + 1 :] if line.strip()]
+    assert len(body) == len(table["rows"])
+    for line, row in zip(body, table["rows"], strict=True):
+        cells = line.split()
+        assert cells[:4] == [percent(row["fraction"]), "=", *gib(row["bytes"]).split()]
+        assert cells[4:] == [
+            ("*" if c["cheapest"] else "") + f"{c['cost_ratio']:.4f}" for c in row["cells"]
+        ]
+        label = f" ({row['label']})" if row["label"] else ""
+        assert f"{percent(row['fraction'])}{label} {row['verdict']}" in flat
+    assert f"compulsory cost {table['compulsory_cost']:.3e} FLOPs" in flat
+
+    pins = document["pin"]
+    listed = [line.split() for line in text.splitlines() if re.match(r"\s+#\d", line)]
+    assert len(listed) == len(pins["pins"])
+    for n, (cells, p) in enumerate(zip(listed, pins["pins"], strict=True)):
+        assert cells == [
+            f"#{n}",
+            str(p["references"]),
+            str(p["depth"]),
+            str(p["blocks"]),
+            str(p["subtree_blocks"]),
+            *gib(p["pin_bytes"]).split(),
+            percent(p["protected_fraction"]),
+            str(p["first_request"]),
+        ]
+    assert (
+        f"Together: {gib(pins['together_bytes'])} held resident protects at most "
+        f"{percent(pins['together_protected_fraction'])} of avoidable recompute = "
+        f"{percent(pins['together_fraction_of_prefill'])} of the whole" in flat
+    )
+
+
+def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
+    code, text, _ = run("analyze", *argv)
+    assert code == 0
+    code, out, _ = run("analyze", *argv, "--json")
+    assert code == 0
+
+    def refuse(constant: str) -> float:
+        raise AssertionError(f"{constant} in strict JSON")
+
+    return text, json.loads(out, parse_constant=refuse)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--model", "Llama-3.1-70B"],
+        ["--capacity-gib", "0.7"],
+        ["--capacity-fraction", "0.5", "--pins", "9"],
+        ["--chars-per-token", "3"],
+    ],
+)
+def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
+    text, document = both(run, sample, *options)
+    compare(text, document)
+
+
+@pytest.mark.parametrize("cell", ["cost_ratio", "elasticity", "protected_fraction", "verdict"])
+def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
+    """One changed number in the JSON must be seen."""
+    text, document = both(run, sample)
+    if cell == "cost_ratio":
+        document["policy"]["rows"][1]["cells"][2]["cost_ratio"] += 0.0001
+    elif cell == "elasticity":
+        document["capacity"]["points"][3]["elasticity"] += 0.001
+    elif cell == "protected_fraction":
+        document["pin"]["pins"][1]["protected_fraction"] += 0.001
+    else:
+        document["policy"]["rows"][0]["verdict"] = "nothing"
+    with pytest.raises(AssertionError):
+        compare(text, document)
+
+
+@pytest.mark.traces
+@pytest.mark.parametrize("options", [[], ["--model", "Llama-3.1-70B"]])
+def test_tables_equal_json_on_a_trace(run: Run, traces: Path, options: list[str]) -> None:
+    text, document = both(run, traces / "conversation_trace.jsonl", *options)
+    compare(text, document)
+
+
+def test_the_document_carries_what_it_depends_on(run: Run, sample: Path) -> None:
+    import hashlib
+
+    _, document = both(run, sample, "--capacity-gib", "1")
+    assert document["tool"] == "cache-worthy"
+    assert document["version"]
+    assert document["input"]["sha256"] == hashlib.sha256(sample.read_bytes()).hexdigest()
+    assert document["parameters"]["capacity_bytes"] == 2**30
+    assert document["parameters"]["model"]["d_model"] == 4096
+    assert "yours" in [row["label"] for row in document["policy"]["rows"]]
+
+
+def test_question_1_ends_the_run(run: Run, write: Write) -> None:
+    """Just under the printed threshold the run stops, just over it goes on."""
+    for repeats, worth in ((0, False), (1, False), (2, True)):
+        # 150 one-block prompts, some asked twice: 1 of 151 is 0.66 %, 2 of 152 is 1.3 %.
+        records = [{"hash_ids": [n]} for n in range(150)]
+        records += [{"hash_ids": [n]} for n in range(repeats)]
+        text, document = both(run, write(*records))
+        ceiling = document["worth"]["ceiling"]
+        assert ceiling == pytest.approx(repeats / (150 + repeats))
+        assert document["worth"]["threshold"] == 0.01
+        assert (ceiling >= 0.01) == worth == document["worth"]["worth_caching"]
+        assert ("NOT WORTH CACHING" in text) != worth
+        assert ("less than 1% of the prefill recompute" in joined(text)) != worth
+        for section in ("capacity", "policy", "pin"):
+            assert (document[section] is not None) == worth
+        assert ("QUESTION 3" in text) == worth
+
+
+def test_a_log_of_empty_prompts(run: Run, write: Write) -> None:
+    text, document = both(run, write({"prompt": ""}, {"prompt": ""}))
+    assert document["worth"] == {
+        "ceiling": None,
+        "worth_caching": False,
+        "threshold": 0.01,
+        "rule": document["worth"]["rule"],
+    }
+    assert "no record has a block" in joined(text)
+
+
+def test_the_script_prints_the_same_bytes(run: Run, sample: Path) -> None:
+    import subprocess
+    import sys
+
+    _, text, _ = run("analyze", sample)
+    script = sample.parents[1] / "scripts" / "will_this_help_me.py"
+    done = subprocess.run([sys.executable, script, sample], capture_output=True, check=True)
+    assert done.stdout == text.encode()
