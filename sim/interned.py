@@ -11,8 +11,10 @@ anything and only child counts are kept. ``make bench`` compares it with the nod
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
@@ -63,7 +65,11 @@ def replay_interned(
     Time a request: static nodes on the missing part and online nodes on the matched path, plus
     log of the residents an eviction. Memory: static nodes plus nodes ever created.
     """
-    up, end, start = forest.parent, forest.end, forest.start
+    up = forest.parent
+    # The root is static node -1 (the list's last place) and online node 1: always resident, never
+    # childless, so the loops below need no test for it.
+    end, start = [*forest.end, 0], forest.start
+    resident = [*[0] * len(up), 1]  # static node -> online id, 0 when absent
     weight = rule.weight
     on_clock = rule.base == "clock"
     use_freq = rule.mult == "freq"
@@ -71,72 +77,73 @@ def replay_interned(
     keep_last = rule.level == "last"
     push, pop = heapq.heappush, heapq.heappop
 
-    resident = [0] * len(up)  # static node -> online id, 0 when absent
-    # Per online node; index 0 is the root.
-    head = [-1]
-    tail = [-1]
-    freq = [0]
-    key: list[float] = [0.0]
-    weights: list[float] = [0.0]
-    children = [0]
-    alive = bytearray(b"\x01")
+    # Per online node; a dead node has the key NaN, which equals no heap entry.
+    head = [-1, -1]
+    tail = [-1, -1]
+    freq = [0, 0]
+    key = [math.nan, math.nan]
+    weights: list[float] = [0.0, 0.0]
+    children = [0, 1 << 62]
     heap: list[tuple[float, int]] = []
 
     level = 0.0
     total = evictions = evicted_once = evicted_size = used = clock = 0
+    w: float = 0
     matched: list[int] = []
-
-    def weigh(first: int, last: int) -> float:
-        s, e = start[first], end[last]
-        return weight(sizes[e] - sizes[s], costs[e] - costs[s], s) if weight else 0.0
 
     for terminal in forest.terminal:
         clock += 1
-        missing = terminal
         deepest = terminal
-        while deepest >= 0 and not resident[deepest]:
+        while not resident[deepest]:
             missing = deepest
             deepest = up[deepest]
-        i = 0
-        leaf = 0
-        if deepest >= 0:
-            i = end[deepest]
-            leaf = resident[deepest]
-            last = tail[leaf]
-            if last != deepest:
-                # The request leaves the online node here: split it. The lower half is new.
-                lower = len(head)
-                node = last
-                while node != deepest:
-                    resident[node] = lower
-                    first = node
-                    node = up[node]
-                head.append(first)
-                tail.append(last)
-                freq.append(freq[leaf])
-                key.append(key[leaf])
-                weights.append(weigh(first, last))
-                children.append(children[leaf])
-                alive.append(1)
-                if not children[leaf]:
-                    push(heap, (key[leaf], lower))
-                children[leaf] = 1
-                tail[leaf] = deepest
-                weights[leaf] = weigh(head[leaf], deepest)
-            node = leaf
-            while node:
-                freq[node] += 1
-                if on_clock:
-                    key[node] = clock + weights[node]
-                elif use_freq:
-                    key[node] = level + freq[node] * weights[node]
-                else:
-                    key[node] = level + weights[node]
-                above = up[head[node]]
-                node = resident[above] if above >= 0 else 0
+        i = end[deepest]
         matched.append(i)
+        leaf = resident[deepest]
+        last = tail[leaf]
+        if last != deepest:
+            # The request leaves the online node here: split it. The lower half is new.
+            lower = len(head)
+            node = last
+            while node != deepest:
+                resident[node] = lower
+                first = node
+                node = up[node]
+            head.append(first)
+            tail.append(last)
+            freq.append(freq[leaf])
+            kept = key[leaf]
+            key.append(kept)
+            children.append(children[leaf])
+            if not children[leaf]:
+                push(heap, (kept, lower))
+            children[leaf] = 1
+            tail[leaf] = deepest
+            if weight:
+                e = end[last]
+                weights.append(weight(sizes[e] - sizes[i], costs[e] - costs[i], i))
+                s = start[head[leaf]]
+                weights[leaf] = weight(sizes[i] - sizes[s], costs[i] - costs[s], s)
+            else:
+                weights.append(0.0)
+        node = leaf
+        if on_clock:
+            while node != 1:
+                freq[node] += 1
+                key[node] = clock + weights[node]
+                node = resident[up[head[node]]]
+        elif use_freq:
+            while node != 1:
+                freq[node] += 1
+                key[node] = level + freq[node] * weights[node]
+                node = resident[up[head[node]]]
+        else:
+            while node != 1:
+                freq[node] += 1
+                key[node] = level + weights[node]
+                node = resident[up[head[node]]]
         if deepest == terminal:
-            if leaf and not children[leaf]:
+            if not children[leaf]:
                 push(heap, (key[leaf], leaf))
             continue
         length = end[terminal]
@@ -145,67 +152,55 @@ def replay_interned(
         while used + need > capacity:
             # A pinned leaf can only be the deepest matched node. It is about to get a child, so
             # its entries are dropped; it is pushed again when that child leaves.
-            while True:
-                if not heap:
-                    raise InvariantError(f"request {clock}: nothing can leave")
-                value, victim = pop(heap)
-                if (
-                    alive[victim]
-                    and not children[victim]
-                    and key[victim] == value
-                    and victim != leaf
-                ):
-                    break
+            if not heap:
+                raise InvariantError(f"request {clock}: nothing can leave")
+            value, victim = pop(heap)
+            if key[victim] != value or children[victim] or victim == leaf:
+                continue
             if keep_max:
-                level = max(level, value)
+                if value > level:  # noqa: PLR1730 (max() costs a call in the hottest loop)
+                    level = value
             elif keep_last:
                 level = value
             evictions += 1
             if freq[victim] == 1:
                 evicted_once += 1
-            alive[victim] = 0
-            first = head[victim]
+            key[victim] = math.nan
             node = tail[victim]
-            freed = sizes[end[node]] - sizes[start[first]]
+            above = up[head[victim]]
+            freed = sizes[end[node]] - sizes[end[above]]
             used -= freed
             evicted_size += freed
-            above = up[first]
             while node != above:
                 resident[node] = 0
                 node = up[node]
-            parent = resident[above] if above >= 0 else 0
-            if parent:
-                children[parent] -= 1
-                if not children[parent]:
-                    push(heap, (key[parent], parent))
+            parent = resident[above]
+            children[parent] -= 1
+            if not children[parent]:
+                push(heap, (key[parent], parent))
         online = len(head)
         node = terminal
         while node != deepest:
             resident[node] = online
             node = up[node]
-        if leaf:
-            children[leaf] += 1
-        w = weigh(missing, terminal)
-        if on_clock:
-            value = clock + w
-        elif use_freq:
-            value = level + 1 * w
-        else:
-            value = level + w
+        children[leaf] += 1
+        if weight:
+            w = weight(need, costs[length] - costs[i], i)
+        value = clock + w if on_clock else level + w  # freq is 1
         head.append(missing)
         tail.append(terminal)
         freq.append(1)
         key.append(value)
         weights.append(w)
         children.append(0)
-        alive.append(1)
         push(heap, (value, online))
         used += need
 
-    held = sum(sizes[end[s]] - sizes[start[s]] for s in range(len(up)) if resident[s])
+    held = 0
+    for static in compress(range(len(up)), resident):
+        held += sizes[end[static]] - sizes[start[static]]
+        if not resident[up[static]]:
+            raise InvariantError(f"static node {static} is resident and its parent is not")
     if held != used or used > capacity:
         raise InvariantError(f"{held} resident by node, {used} by the books, capacity {capacity}")
-    for s, above in enumerate(up):
-        if resident[s] and above >= 0 and not resident[above]:
-            raise InvariantError(f"static node {s} is resident and its parent is not")
     return Tally(total, evictions, evicted_once, evicted_size, used, matched)

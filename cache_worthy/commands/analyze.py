@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pins", type=arg.positive_int, default=5, metavar="N", help="prefixes to list (5)"
     )
+    parser.add_argument(
+        "--no-bound", action="store_true", help="skip question 4 (the lower bound takes seconds)"
+    )
     arg.add_output(parser)
 
 
