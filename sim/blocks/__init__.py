@@ -11,7 +11,7 @@ The policies register in `cache_worthy.sim.blocks.policies`.
 
 from __future__ import annotations
 
-from cache_worthy.sim.blocks.policies import POLICIES, InvariantError, PolicySpec
+from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
 from cache_worthy.sim.blocks.replay import (
     BlockReplay,
     RequestHit,
@@ -19,6 +19,7 @@ from cache_worthy.sim.blocks.replay import (
     replay_blocks,
 )
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InvariantError
 
 __all__ = [
     "POLICIES",

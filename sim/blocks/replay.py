@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cache_worthy.sim.blocks.policies import POLICIES
-from cache_worthy.sim.blocks.policies.base import BlockPolicy, InvariantError
+from cache_worthy.sim.blocks.policies.base import BlockPolicy
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InvariantError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,10 @@ class BlockReplay:
         ``block_references - hit_blocks`` where cached blocks always come with their prefix.
     final_cache_blocks : int
         Blocks resident after the last request.
+    matched : tuple of int
+        Prefix hit length of each request, in blocks, in file order.
     hit_tokens, prompt_tokens : tuple of int
-        The same two figures request by request, in file order.
+        Hit and prompt tokens of each request.
     """
 
     policy: str
@@ -49,6 +52,7 @@ class BlockReplay:
     block_references: int
     block_misses: int
     final_cache_blocks: int
+    matched: tuple[int, ...]
     hit_tokens: tuple[int, ...]
     prompt_tokens: tuple[int, ...]
 
@@ -95,7 +99,7 @@ def replay_blocks(
     ------
     KeyError
         For an unknown policy.
-    ValueError
+    InputError
         For a parameter out of range or a capacity the policy cannot work with.
     TypeError
         For a parameter the policy does not have.
@@ -126,6 +130,7 @@ def run(trace: BlockTrace, cache: BlockPolicy, policy: str, capacity: int) -> Bl
     """Drive one empty cache over the log, with the identities that must hold at every request."""
     size = trace.block_size
     hits: list[int] = []
+    matched: list[int] = []
     total_hit = total_prompt = hit_blocks = references = 0
     serve, resident = cache.serve, cache.resident
     for path, length, fresh in zip(trace.blocks, trace.lengths, trace.fresh, strict=True):
@@ -140,6 +145,7 @@ def run(trace: BlockTrace, cache: BlockPolicy, policy: str, capacity: int) -> Bl
         hits.append(hit)
         total_hit += hit
         total_prompt += length
+        matched.append(k)
         hit_blocks += k
         references += len(path)
     if sum(hits) != total_hit or sum(trace.lengths) != total_prompt:
@@ -154,6 +160,7 @@ def run(trace: BlockTrace, cache: BlockPolicy, policy: str, capacity: int) -> Bl
         block_references=references,
         block_misses=cache.misses,
         final_cache_blocks=resident(),
+        matched=tuple(matched),
         hit_tokens=tuple(hits),
         prompt_tokens=tuple(trace.lengths),
     )
@@ -173,6 +180,7 @@ def ideal(trace: BlockTrace) -> BlockReplay:
     """
     seen = bytearray(trace.distinct)
     hits: list[int] = []
+    matched: list[int] = []
     hit_blocks = misses = 0
     for path, length in zip(trace.blocks, trace.lengths, strict=True):
         k = 0
@@ -184,6 +192,7 @@ def ideal(trace: BlockTrace) -> BlockReplay:
             misses += not seen[b]
             seen[b] = 1
         hit_blocks += k
+        matched.append(k)
         hits.append(min(k * trace.block_size, length))
     return BlockReplay(
         policy="ideal",
@@ -194,6 +203,7 @@ def ideal(trace: BlockTrace) -> BlockReplay:
         block_references=trace.references,
         block_misses=misses,
         final_cache_blocks=trace.distinct,
+        matched=tuple(matched),
         hit_tokens=tuple(hits),
         prompt_tokens=tuple(trace.lengths),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, Request
 
 
@@ -38,7 +39,7 @@ class BlockTrace:
 
     Raises
     ------
-    ValueError
+    InputError
         When the two lists differ in length, ids are not dense in order of first appearance,
         a length is negative or ``block_size`` is not positive.
 
@@ -56,11 +57,11 @@ class BlockTrace:
 
     def __post_init__(self) -> None:
         if len(self.blocks) != len(self.lengths):
-            raise ValueError(f"{len(self.blocks)} requests but {len(self.lengths)} lengths")
+            raise InputError(f"{len(self.blocks)} requests but {len(self.lengths)} lengths")
         if self.block_size < 1:
-            raise ValueError(f"block_size must be at least 1, not {self.block_size}")
+            raise InputError(f"block_size must be at least 1, not {self.block_size}")
         if self.lengths and min(self.lengths) < 0:
-            raise ValueError("a prompt length is negative")
+            raise InputError("a prompt length is negative")
         parent: list[int] = []
         fresh: list[bool] = []
         fixes_prefix = True
@@ -70,13 +71,13 @@ class BlockTrace:
             for block in path:
                 if block < len(parent):
                     if block < 0:
-                        raise ValueError("a dense block id is negative")
+                        raise InputError("a dense block id is negative")
                     if parent[block] != above:
                         fixes_prefix = False
                 elif block == len(parent):
                     parent.append(above)
                 else:
-                    raise ValueError(f"block {block} appears before block {len(parent)}")
+                    raise InputError(f"block {block} appears before block {len(parent)}")
                 above = block
         object.__setattr__(self, "distinct", len(parent))
         object.__setattr__(self, "fresh", fresh)

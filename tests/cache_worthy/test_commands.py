@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.cli import main
+from cache_worthy.engine_replay import listed
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.replay import replay
@@ -115,15 +116,18 @@ def test_capacities_in_three_units_agree(run: Run, sample: Path) -> None:
     assert outs[0]["capacity_blocks"] == 53
 
 
-def test_policies_lists_the_registry(run: Run) -> None:
+def test_policies_lists_every_registry(run: Run) -> None:
     code, out, _ = run("policies")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(POLICIES)
-    for line, policy in zip(out.splitlines(), POLICIES.values(), strict=True):
-        assert policy.source
-        assert policy.source in line
+    every = [(name, policy.source, True) for name, policy in POLICIES.items()]
+    every += [(p.name, p.source, p.pins_path) for p in listed()]
+    for line, (name, source, pins) in zip(out.splitlines(), every, strict=True):
+        assert line.split()[0] == name
+        assert source
+        assert source in line
+        assert line.split()[2] == ("pins" if pins else "-")
     document = json.loads(run("policies", "--json")[1])
-    assert [p["name"] for p in document["policies"]] == list(POLICIES)
+    assert [(p["name"], p["source"], p["pins_path"]) for p in document["policies"]] == every
 
 
 def test_your_own_policy(

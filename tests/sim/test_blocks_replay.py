@@ -29,6 +29,7 @@ from cache_worthy.sim.blocks.policies.base import BlockPolicy
 from cache_worthy.sim.blocks.policies.s3fifo import S3Fifo, queue_sizes
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run
+from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.policies import POLICIES as RADIX_POLICIES
 
 BLOCK = 4
@@ -217,7 +218,7 @@ def test_bad_parameters_are_named(
     name: str, capacity: int, parameters: dict[str, object], message: str
 ) -> None:
     trace = BlockTrace.intern([[1, 2, 3]], [1536])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         replay_blocks(trace, name, capacity, **parameters)
 
 
@@ -230,7 +231,7 @@ def test_a_parameter_of_another_policy_is_refused() -> None:
 def test_vllm_refuses_ids_that_do_not_fix_their_prefix() -> None:
     loose = BlockTrace.intern([[1, 2], [2, 1]], [1024, 1024])
     assert not loose.fixes_prefix
-    with pytest.raises(ValueError, match="intern the log by path"):
+    with pytest.raises(InputError, match="intern the log by path"):
         replay_blocks(loose, "vllm_lru", 4)
     assert BlockTrace.intern([[1, 2], [2, 1]], [1024, 1024], by_path=True).fixes_prefix
 
@@ -254,7 +255,7 @@ def test_small_queue_is_rounded_to_even() -> None:
 def test_a_trace_is_checked(
     blocks: list[list[int]], lengths: list[int], size: int, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         BlockTrace(blocks, lengths, size)
 
 

@@ -12,9 +12,9 @@ from cache_worthy.sim.blocks.policies import (
     s3fifo_paper,
     vllm_lru,
 )
-from cache_worthy.sim.blocks.policies.base import BlockPolicy, InvariantError, PolicySpec
+from cache_worthy.sim.blocks.policies.base import BlockPolicy, PolicySpec
 
-__all__ = ["POLICIES", "BlockPolicy", "InvariantError", "PolicySpec"]
+__all__ = ["POLICIES", "BlockPolicy", "PolicySpec"]
 
 #: Every block policy by name, in the order of a list.
 POLICIES = MappingProxyType(

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cache_worthy.sim.blocks.trace import BlockTrace
-
-
-class InvariantError(Exception):
-    """A policy or the loop broke a rule that must always hold: a bug, never bad input."""
+from cache_worthy.sim.errors import CapacityError
 
 
 class BlockPolicy(Protocol):
@@ -60,6 +57,8 @@ class PolicySpec:
         Unique among the block policies and the radix policies.
     summary : str
         One line for a list.
+    source : str
+        The paper or code that defines it.
     engine : str
         ``"vllm"`` for what that server does, ``"generic"`` for the rest.
     pins_path : bool
@@ -73,6 +72,7 @@ class PolicySpec:
 
     name: str
     summary: str
+    source: str
     engine: str
     pins_path: bool
     parameters: tuple[str, ...]
@@ -80,9 +80,9 @@ class PolicySpec:
 
 
 def check_capacity(capacity: int) -> None:
-    """Raise ValueError unless ``capacity`` is a positive whole number of blocks."""
+    """Raise CapacityError unless ``capacity`` is a positive whole number of blocks."""
     if capacity < 1:
-        raise ValueError(f"capacity must be at least 1 block, not {capacity}")
+        raise CapacityError(f"capacity must be at least 1 block, not {capacity}")
 
 
 def largest_request(trace: BlockTrace) -> int:

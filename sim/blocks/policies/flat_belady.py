@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from cache_worthy.sim.blocks.policies.base import InvariantError, PolicySpec, check_capacity
+from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InvariantError
 
 
 class FlatBelady:
@@ -83,6 +84,7 @@ class FlatBelady:
 SPEC = PolicySpec(
     name="flat_belady",
     summary="Belady's MIN over independent blocks: the flat optimum, it reads the future",
+    source="Belady, IBM Systems Journal 5(2), 1966",
     engine="generic",
     pins_path=False,
     parameters=(),

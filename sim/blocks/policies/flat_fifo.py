@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks.policies.base import InvariantError, PolicySpec, check_capacity
+from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InvariantError
 
 
 class FlatFifo:
@@ -49,6 +50,7 @@ class FlatFifo:
 SPEC = PolicySpec(
     name="flat_fifo",
     summary="FIFO over independent blocks, accessed in prompt order",
+    source="textbook",
     engine="generic",
     pins_path=False,
     parameters=(),

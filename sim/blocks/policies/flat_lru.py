@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks.policies.base import InvariantError, PolicySpec, check_capacity
+from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InvariantError
 
 
 class FlatLru:
@@ -65,6 +66,7 @@ class FlatLru:
 SPEC = PolicySpec(
     name="flat_lru",
     summary="LRU over independent blocks, accessed in prompt order",
+    source="Mattson et al., IBM Systems Journal 9(2), 1970",
     engine="generic",
     pins_path=False,
     parameters=(),

@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks.policies.base import InvariantError, PolicySpec, check_capacity
+from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InputError, InvariantError
 
 # Resident is "at least SMALL": one comparison answers the prefix scan.
 _ABSENT, _GHOST, _SMALL, _MAIN = 0, 1, 2, 3
@@ -37,7 +38,7 @@ def queue_sizes(capacity: int, small_ratio: float) -> tuple[int, int]:
 
     Raises
     ------
-    ValueError
+    InputError
         When a queue would be left without a block.
 
     Examples
@@ -49,11 +50,11 @@ def queue_sizes(capacity: int, small_ratio: float) -> tuple[int, int]:
     """
     check_capacity(capacity)
     if not 0.0 < small_ratio < 1.0:
-        raise ValueError(f"small_ratio must lie strictly between 0 and 1, not {small_ratio}")
+        raise InputError(f"small_ratio must lie strictly between 0 and 1, not {small_ratio}")
     small = round(capacity * small_ratio)
     main = capacity - small
     if small < 1 or main < 1:
-        raise ValueError(
+        raise InputError(
             f"capacity {capacity} with small_ratio {small_ratio} leaves a queue without a block "
             f"(small {small}, main {main}); raise one of them"
         )
@@ -78,7 +79,7 @@ class S3Fifo:
 
     Raises
     ------
-    ValueError
+    InputError
         For a parameter out of range.
     """
 
@@ -110,9 +111,9 @@ class S3Fifo:
     ) -> None:
         self.small_cap, self.main_cap = queue_sizes(capacity, small_ratio)
         if not 1 <= max_freq <= 255:
-            raise ValueError(f"max_freq must be from 1 to 255, not {max_freq}")
+            raise InputError(f"max_freq must be from 1 to 255, not {max_freq}")
         if not 0 <= ghost_hit_freq <= max_freq:
-            raise ValueError(f"ghost_hit_freq must be from 0 to {max_freq}, not {ghost_hit_freq}")
+            raise InputError(f"ghost_hit_freq must be from 0 to {max_freq}, not {ghost_hit_freq}")
         self.ghost_cap = self.main_cap
         self.max_freq = max_freq
         self.ghost_hit_freq = ghost_hit_freq
@@ -231,6 +232,7 @@ class S3Fifo:
 SPEC = PolicySpec(
     name="s3fifo",
     summary="three FIFO queues over prefix blocks, the small one drained when it is full",
+    source="Yang et al., SOSP 2023, in the wording of a block-replay reference",
     engine="generic",
     pins_path=False,
     parameters=("small_ratio", "max_freq", "ghost_hit_freq"),

@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks.policies.base import InvariantError, PolicySpec
+from cache_worthy.sim.blocks.policies.base import PolicySpec
 from cache_worthy.sim.blocks.policies.s3fifo import queue_sizes
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import InputError, InvariantError
 
 _ABSENT, _GHOST, _SMALL, _MAIN = 0, 1, 2, 3
 
@@ -48,7 +49,7 @@ class S3FifoPaper:
 
     Raises
     ------
-    ValueError
+    InputError
         For a parameter out of range.
     """
 
@@ -71,7 +72,7 @@ class S3FifoPaper:
     ) -> None:
         self.small_cap, self.main_cap = queue_sizes(capacity, small_ratio)
         if not 2 <= max_freq <= 255:
-            raise ValueError(f"max_freq must be from 2 to 255, not {max_freq}")
+            raise InputError(f"max_freq must be from 2 to 255, not {max_freq}")
         self.capacity = capacity
         self.ghost_cap = self.main_cap
         self.max_freq = max_freq
@@ -160,6 +161,7 @@ class S3FifoPaper:
 SPEC = PolicySpec(
     name="s3fifo_paper",
     summary="S3-FIFO as published: drained only when the cache is full, two accesses to promote",
+    source="Yang et al., SOSP 2023, algorithm 1",
     engine="generic",
     pins_path=False,
     parameters=("small_ratio", "max_freq"),

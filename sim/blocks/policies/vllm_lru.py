@@ -20,13 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks.policies.base import (
-    InvariantError,
-    PolicySpec,
-    check_capacity,
-    largest_request,
-)
+from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity, largest_request
 from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 
 
 class VllmLru:
@@ -45,7 +41,7 @@ class VllmLru:
 
     Raises
     ------
-    ValueError
+    InputError
         When a request cannot fit, ids do not fix their prefix, or a parameter is out of range.
     """
 
@@ -54,12 +50,12 @@ class VllmLru:
     def __init__(self, trace: BlockTrace, capacity: int, *, partial_blocks: str = "keep") -> None:
         check_capacity(capacity)
         if partial_blocks not in ("keep", "drop"):
-            raise ValueError(f"partial_blocks must be keep or drop, not {partial_blocks!r}")
+            raise InputError(f"partial_blocks must be keep or drop, not {partial_blocks!r}")
         if not trace.fixes_prefix:
-            raise ValueError("a block id stands behind two prefixes; intern the log by path")
+            raise InputError("a block id stands behind two prefixes; intern the log by path")
         floor = largest_request(trace)
         if capacity < floor:
-            raise ValueError(f"capacity {capacity} is below the longest request, {floor} blocks")
+            raise CapacityError(f"capacity {capacity} is below the longest request, {floor} blocks")
         self.capacity = capacity
         self.block_size = trace.block_size
         self.drop = partial_blocks == "drop"
@@ -125,6 +121,7 @@ class VllmLru:
 SPEC = PolicySpec(
     name="vllm_lru",
     summary="vLLM's free-block queue: LRU by request, the tail of a prompt before its head",
+    source="vLLM v1 block pool (vllm-project/vllm, v1/core/block_pool.py)",
     engine="vllm",
     pins_path=True,
     parameters=("partial_blocks",),
