@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
+    """Make or reuse the environment. Exit code 0, or 2 when it cannot."""
     if sys.version_info < (3, 11):  # noqa: UP036 (an old PYTHON= must get one clear line)
         print(
             f"cache-worthy needs Python 3.11 or newer, this is {sys.version.split()[0]}; "

@@ -57,10 +57,8 @@ def chunk_ids(prompt: str, chars_per_block: int) -> tuple[int, ...]:
     Examples
     --------
     >>> a, b = chunk_ids("shared, then this", 8), chunk_ids("shared, and then", 8)
-    >>> a[:2] == b[:2], a[2] == b[2], len(a)
-    (False, False, 3)
-    >>> a[0] == b[0]
-    True
+    >>> a[0] == b[0], a[1] == b[1], len(a), len(b)
+    (True, False, 3, 2)
     """
     ids = []
     parent = b""
