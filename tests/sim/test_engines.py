@@ -77,7 +77,7 @@ def test_engines_agree_under_other_costs(
 
 def test_the_seven_run_on_every_engine() -> None:
     # A policy that lost its key rule would silently fall out of the comparison above.
-    seven = "lru recursive_lru landlord freq_landlord gdsf cost_only size_only".split()
+    seven = ["lru", "recursive_lru", "landlord", "freq_landlord", "gdsf", "cost_only", "size_only"]
     assert all(len(engines_of(policy)) == 3 for policy in seven)
 
 
