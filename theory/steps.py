@@ -128,6 +128,8 @@ def divide(a: Number, b: Number) -> Number:
     >>> divide(6, 3), divide(1, 2)
     (2, Fraction(1, 2))
     """
+    if not isinstance(a, int | Fraction):
+        return a / b  # a symbolic cost of search.py, which divides itself
     q = Fraction(a) / b
     return q.numerator if q.denominator == 1 else q
 

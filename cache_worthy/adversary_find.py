@@ -1,0 +1,200 @@
+"""``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
+
+The search itself is ``cache_worthy.theory.search``; this adds processes, the check of the witness
+against the exhaustive optimum of ``oracles``, and the words.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from cache_worthy import arguments as arg
+from cache_worthy.errors import UsageError
+from cache_worthy.output import check_output, to_json, write_output
+
+if TYPE_CHECKING:
+    from cache_worthy.theory.instance import Number
+    from cache_worthy.theory.search import Outcome, Runner, SearchResult, Task, Witness
+
+SUMMARY = "search for an instance on which a policy beats k/(k-h+1)"
+EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the action."""
+    from cache_worthy.theory.algorithms import ALGORITHMS
+    from cache_worthy.theory.steps import TIES
+
+    parser.add_argument(
+        "--policy",
+        required=True,
+        choices=tuple(ALGORITHMS),
+        metavar="P",
+        help=", ".join(ALGORITHMS),
+    )
+    count = arg.positive_int
+    parser.add_argument("--max-nodes", type=count, required=True, metavar="N", help="nodes, 1..N")
+    parser.add_argument(
+        "--max-requests", type=count, required=True, metavar="T", help="requests, 1..T"
+    )
+    parser.add_argument("--k", type=count, metavar="K", help="online capacity (default: all)")
+    parser.add_argument("--h", type=count, metavar="H", help="offline capacity (default: all)")
+    parser.add_argument(
+        "--max-size", type=count, default=1, metavar="S", help="sizes, 1..S (default 1)"
+    )
+    parser.add_argument(
+        "--tie",
+        choices=tuple(TIES),
+        default="lru",
+        help="order of equal candidates: least or most recently touched, first or last loaded, "
+        "lowest number (default lru)",
+    )
+    parser.add_argument(
+        "--ratio",
+        type=_ratio,
+        metavar="R",
+        help="beat R, an integer or p/q, instead of k/(k-h+1)",
+    )
+    parser.add_argument(
+        "--cycle",
+        action="store_true",
+        help="look for request cycles repeated for ever, against the exact minimum cycle mean",
+    )
+    parser.add_argument("--jobs", type=count, default=1, metavar="J", help="processes (default 1)")
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", help="give up after S seconds with exit code 3"
+    )
+    arg.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search; 1 with a witness, 0 when the range holds none, 3 when time ran out."""
+    from cache_worthy.theory.search import find
+
+    check_output(args.output, args.force)
+    if args.k is not None and args.h is not None and args.h > args.k:
+        raise UsageError(f"--h {args.h}: expected 1..{args.k}, because --k is {args.k}")
+    if args.timeout is not None and not args.timeout > 0:
+        raise UsageError(f"--timeout {args.timeout:g}: expected a number > 0")
+    more: dict[str, Runner] = (
+        {} if args.jobs == 1 else {"runner": partial(_in_processes, jobs=args.jobs)}
+    )
+    result = find(
+        args.policy,
+        args.max_nodes,
+        args.max_requests,
+        max_size=args.max_size,
+        k=args.k,
+        h=args.h,
+        tie=args.tie,
+        cycle=args.cycle,
+        ratio=args.ratio,
+        timeout=args.timeout,
+        **more,
+    )
+    witness = None if result.witness is None else _judged(result.witness, args.ratio)
+    report = {
+        "status": result.status,
+        "policy": args.policy,
+        "range": {
+            "max_nodes": args.max_nodes,
+            "max_requests": args.max_requests,
+            "max_size": args.max_size,
+            "k": args.k,
+            "h": args.h,
+            "tie": args.tie,
+            "cycle": args.cycle,
+            "ratio": args.ratio,
+        },
+        "complete_nodes": result.complete_nodes,
+        "coverage": asdict(result.coverage),
+        "witness": witness,
+    }
+    text = to_json(report) if args.json else _words(args, result, witness)
+    write_output(text, args.output, args.force)
+    return EXIT[result.status]
+
+
+def _ratio(text: str) -> Number:
+    from cache_worthy.theory.instance import InstanceError, parse_number
+
+    try:
+        return parse_number(text, "--ratio")
+    except InstanceError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an integer or p/q") from None
+
+
+def _in_processes(tasks: list[Task], deadline: float | None, jobs: int) -> Iterator[Outcome]:
+    from cache_worthy.theory.search import search_task
+
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        yield from pool.map(search_task, tasks, repeat(deadline))
+
+
+def _judged(witness: Witness, ratio: Number | None) -> dict[str, Any]:
+    """The witness with the optimum in place of its schedule, judged by independent code."""
+    from cache_worthy.oracles.optimal import optimal_cost
+    from cache_worthy.theory.search import SearchError
+    from cache_worthy.theory.steps import bound, divide
+
+    instance = witness.instance
+    limit = bound(witness.k, witness.h) if ratio is None else ratio
+    optimum = witness.offline if witness.cycle else optimal_cost(instance, witness.h)
+    if optimum > witness.offline or not witness.online > limit * optimum:
+        raise SearchError(
+            f"{instance}: the search paid {witness.offline} offline, the optimum is {optimum}"
+        )
+    return {
+        "parent": list(instance.parent),
+        "size": list(instance.size),
+        "cost": list(instance.cost),
+        "requests": list(instance.requests),
+        "k": witness.k,
+        "h": witness.h,
+        "online_cost": witness.online,
+        "optimal_cost": optimum,
+        "ratio": divide(witness.online, optimum) if optimum else None,
+        "bound": limit,
+    }
+
+
+def _words(args: argparse.Namespace, result: SearchResult, witness: dict[str, Any] | None) -> str:
+    c = result.coverage
+    capacities = f"k = {args.k or 'all'}, h = {args.h or 'all'}"
+    what = "cycles of at most" if args.cycle else "at most"
+    scope = (
+        f"{args.policy}, {capacities}: at most {args.max_nodes} nodes of size "
+        f"1..{args.max_size}, {what} {args.max_requests} requests, ties: {args.tie}"
+    )
+    covered = (
+        f"covered: {c.forests:,} forests with capacities, {c.sequences:,} request sequences, "
+        f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "
+        f"{c.checks:,} z3 calls"
+    )
+    if witness is None and result.status == "unsat":
+        lines = [scope, "no instance beats the bound; the whole range was searched", covered]
+    elif witness is None:
+        lines = [
+            scope,
+            f"time ran out: every forest of up to {result.complete_nodes} nodes is done, not the rest",
+            "no instance that beats the bound was found so far",
+            covered,
+        ]
+    else:
+        mean = " a cycle" if args.cycle else ""
+        ratio = "unbounded" if witness["ratio"] is None else witness["ratio"]
+        lines = [
+            scope,
+            f"beaten: {args.policy} pays {witness['online_cost']}{mean}",
+            f"  optimum {witness['optimal_cost']}{mean}, ratio {ratio}, bound {witness['bound']}",
+            *(f"  {key}: {witness[key]}" for key in ("parent", "size", "cost", "requests")),
+            f"  k: {witness['k']}, h: {witness['h']}",
+            covered,
+        ]
+    return "\n".join(lines) + "\n"
