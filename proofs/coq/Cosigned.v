@@ -38,7 +38,8 @@ Record hit (v : nat) (s s' : state) : Prop := {
   hit_resident : same I (resident s') (resident s);
   hit_path : forall u, (u < count I)%nat -> resident s u -> path I v u ->
     credit s u <= credit s' u <= cost I u;
-  hit_other : forall u, (u < count I)%nat -> path I v u = false -> credit s' u == credit s u
+  hit_other : forall u, (u < count I)%nat -> resident s u -> path I v u = false ->
+    credit s' u == credit s u
 }.
 
 (** A rent round: every unpinned resident node is owed [d] per unit of size, and the debt is paid
@@ -53,7 +54,8 @@ Record rent (v : nat) (s s' : state) (d : Q) (pay : nat -> nat -> Q) : Prop := {
   rent_paid : forall u, (u < count I)%nat -> unpinned v s u ->
     sum I (fun w => pay w u) == d * size I u;
   rent_resident : same I (resident s') (resident s);
-  rent_credit : forall w, (w < count I)%nat -> credit s' w == credit s w - sum I (fun u => pay w u);
+  rent_credit : forall w, (w < count I)%nat -> resident s w ->
+    credit s' w == credit s w - sum I (fun u => pay w u);
   rent_solvent : forall w, (w < count I)%nat -> resident s w -> 0 <= credit s' w
 }.
 
@@ -64,7 +66,7 @@ Record evict (v : nat) (s s' : state) (gone : set) : Prop := {
   evict_credit : forall u, (u < count I)%nat -> gone u -> credit s u == 0;
   evict_closed : closed I (minus (resident s) gone);
   evict_resident : same I (resident s') (minus (resident s) gone);
-  evict_other : forall u, (u < count I)%nat -> credit s' u == credit s u
+  evict_other : forall u, (u < count I)%nat -> resident s' u -> credit s' u == credit s u
 }.
 
 Inductive make_room (v : nat) : state -> state -> Prop :=
@@ -76,7 +78,7 @@ Inductive make_room (v : nat) : state -> state -> Prop :=
 Record load (v : nat) (s s' : state) : Prop := {
   load_resident : same I (resident s') (union (resident s) (path I v));
   load_missing : forall u, (u < count I)%nat -> missing v s u -> credit s' u == cost I u;
-  load_other : forall u, (u < count I)%nat -> missing v s u = false -> credit s' u == credit s u
+  load_other : forall u, (u < count I)%nat -> resident s u -> credit s' u == credit s u
 }.
 
 Definition serve (v : nat) (s s' : state) : Prop :=
@@ -185,7 +187,7 @@ Proof.
   destruct (path I v u) eqn:EP.
   - pose proof (hit_path I v s s' Hit u Hu EA EP). specialize (HPO u Hu EP). unfold is_true in HPO.
     rewrite HPO. pose proof coefficients. nra.
-  - pose proof (hit_other I v s s' Hit u Hu EP) as Hc. destruct (O u); rewrite Hc; lra.
+  - pose proof (hit_other I v s s' Hit u Hu EA EP) as Hc. destruct (O u); rewrite Hc; lra.
 Qed.
 
 (** Sizes in a round: what pays is large, and little of it is held by the schedule. *)
@@ -273,7 +275,7 @@ Proof.
   { apply potential_change. intros w Hw. unfold held.
     rewrite (rent_resident I k v s s' d pay R w Hw).
     destruct (resident s w) eqn:EA.
-    - pose proof (rent_credit I k v s s' d pay R w Hw) as Hc. fold (p w) in Hc.
+    - pose proof (rent_credit I k v s s' d pay R w Hw EA) as Hc. fold (p w) in Hc.
       destruct (O w); rewrite Hc; lra.
     - pose proof (Hoff w Hw EA) as Hp. destruct (O w); rewrite Hp; lra. }
   rewrite sum_plus, !sum_scale in Hchange.
@@ -306,7 +308,8 @@ Proof.
   destruct (resident s u) eqn:EA; simpl; [|reflexivity].
   destruct (gone u) eqn:EG; simpl.
   - rewrite (evict_credit I v s s' gone E u Hu EG). reflexivity.
-  - apply (evict_other I v s s' gone E u Hu).
+  - apply (evict_other I v s s' gone E u Hu). rewrite (evict_resident I v s s' gone E u Hu).
+    unfold minus, is_true. rewrite EA, EG. reflexivity.
 Qed.
 
 Theorem row_load : forall v s s' O, load I v s s' -> subset I (path I v) O ->
@@ -321,10 +324,10 @@ Proof.
     - pose proof (load_missing I v s s' L u Hu EM) as Hc.
       unfold missing, minus in EM. apply andb_prop in EM. destruct EM as [EP EA].
       apply negb_true_iff in EA. unfold union. rewrite (HPO EP), EA, EP. simpl. rewrite Hc, Hd. lra.
-    - pose proof (load_other I v s s' L u Hu EM) as Hc.
+    - pose proof (load_other I v s s' L u Hu) as Hc. unfold is_true in Hc.
       unfold missing, minus in EM. unfold union.
       destruct (resident s u), (path I v u), (O u); simpl in *; try discriminate;
-        rewrite ?Hc; lra. }
+        rewrite ?Hc; auto; lra. }
   rewrite sum_scale in H. unfold cost_of, sum_over. lra.
 Qed.
 
@@ -370,7 +373,7 @@ Proof.
   - intros u Hu. rewrite (hit_resident I v s s' H) by auto. intros HA.
     specialize (R u Hu HA). destruct (path I v u) eqn:EP.
     + pose proof (hit_path I v s s' H u Hu HA EP). lra.
-    + rewrite (hit_other I v s s' H u Hu EP). auto.
+    + rewrite (hit_other I v s s' H u Hu HA EP). auto.
 Qed.
 
 Lemma rent_sound : forall v s s' d pay, rent I k v s s' d pay -> sound s -> sound s'.
@@ -380,7 +383,7 @@ Proof.
   - intros u Hu. rewrite (rent_resident I k v s s' d pay H) by auto. intros HA.
     specialize (R u Hu HA).
     pose proof (rent_solvent I k v s s' d pay H u Hu HA).
-    pose proof (rent_credit I k v s s' d pay H u Hu) as Hc.
+    pose proof (rent_credit I k v s s' d pay H u Hu HA) as Hc.
     assert (0 <= sum I (fun x => pay u x)).
     { apply sum_nonnegative. intros. apply (rent_payment I k v s s' d pay H); auto. }
     lra.
@@ -391,9 +394,9 @@ Proof.
   intros v s s' gone H [C R]. split.
   - intros w u Hw Hu. rewrite !(evict_resident I v s s' gone H) by auto.
     apply (evict_closed I v s s' gone H); auto.
-  - intros u Hu. rewrite (evict_resident I v s s' gone H) by auto. intros HA.
-    apply andb_prop in HA. destruct HA as [HA _].
-    rewrite (evict_other I v s s' gone H u Hu). auto.
+  - intros u Hu HA. rewrite (evict_other I v s s' gone H u Hu HA).
+    rewrite (evict_resident I v s s' gone H) in HA by auto.
+    apply andb_prop in HA. apply R; auto. apply HA.
 Qed.
 
 Lemma load_sound : forall v s s', (v < count I)%nat -> load I v s s' -> sound s -> sound s'.
@@ -407,9 +410,10 @@ Proof.
     pose proof (cost_nonnegative I V u Hu).
     destruct (missing I v s u) eqn:EM.
     + rewrite (load_missing I v s s' H u Hu EM). lra.
-    + rewrite (load_other I v s s' H u Hu EM). apply R; auto.
-      unfold missing, minus, union, is_true in *.
-      destruct (resident s u), (path I v u); simpl in *; congruence.
+    + assert (HA' : resident s u).
+      { unfold missing, minus, union, is_true in *.
+        destruct (resident s u), (path I v u); simpl in *; congruence. }
+      rewrite (load_other I v s s' H u Hu HA'). apply R; auto.
 Qed.
 
 (** What a service keeps while it makes room: pinned nodes stay, so what is missing is the same. *)

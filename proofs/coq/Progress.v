@@ -317,7 +317,7 @@ Proof.
         intros w Hw. unfold pays_for. rewrite HC. unfold is_true in HU. rewrite HU. simpl.
         rewrite Nat.eqb_sym. reflexivity.
       * intros u Hu. reflexivity.
-      * intros w Hw. rewrite table_at by auto. rewrite Qred_correct.
+      * intros w Hw _. rewrite table_at by auto. rewrite Qred_correct.
         assert (E : d * rate v s w ==
           sum I (fun u => if unpinned I v s u && pays_for s w u then d * size I u else 0)).
         { unfold rate. rewrite volume_Q. unfold sum_over. rewrite <- sum_scale. apply sum_ext.
@@ -354,7 +354,7 @@ Proof.
   - intros u Hu. reflexivity.
   - intros u Hu HA HP. rewrite table_at by auto. unfold is_true in HP. rewrite HP.
     pose proof (R u Hu HA). lra.
-  - intros u Hu HP. rewrite table_at by auto. rewrite HP. reflexivity.
+  - intros u Hu _ HP. rewrite table_at by auto. rewrite HP. reflexivity.
 Qed.
 
 Lemma loaded_load : forall v s, load I v s (loaded v s).
@@ -362,7 +362,8 @@ Proof.
   intros v s. split; simpl.
   - intros u Hu. apply table_at. auto.
   - intros u Hu HM. rewrite table_at by auto. unfold is_true in HM. rewrite HM. reflexivity.
-  - intros u Hu HM. rewrite table_at by auto. rewrite HM. reflexivity.
+  - intros u Hu HA. rewrite table_at by auto. unfold missing, minus, is_true in *. rewrite HA.
+    rewrite andb_false_r. reflexivity.
 Qed.
 
 Lemma service_serves : forall v s, (v < count I)%nat -> sound I s ->
