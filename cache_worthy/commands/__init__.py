@@ -11,5 +11,6 @@ COMMANDS: tuple[str, ...] = (
     "analyze",
     "replay",
     "policies",
+    "adversary",
     "completion",
 )
