@@ -67,6 +67,7 @@ MUTATIONS: tuple[tuple[str, Rules, int, int], ...] = (
     ("inserted with freq 0", Rules(insert_freq=0), 0, 5),
     ("inserted with freq 2", Rules(insert_freq=2), 0, 5),
 )
+NAMES = [m[0] for m in MUTATIONS]
 UNPINNED: tuple[tuple[str, Rules], ...] = (
     ("a hit never lowers a key", Rules(hit_key="max")),
     ("the lower half is pinned", Rules(pin_lower=True)),
@@ -99,7 +100,7 @@ def test_the_rules_give_all_25_cells(trace_paths: dict[str, Paths]) -> None:
 
 
 @pytest.mark.traces
-@pytest.mark.parametrize(("what", "rules", "extra", "count"), MUTATIONS, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("what", "rules", "extra", "count"), MUTATIONS, ids=NAMES)
 def test_a_broken_rule_breaks_a_cell(
     trace_paths: dict[str, Paths], what: str, rules: Rules, extra: int, count: int
 ) -> None:
@@ -108,7 +109,7 @@ def test_a_broken_rule_breaks_a_cell(
 
 @pytest.mark.traces
 @pytest.mark.slow
-@pytest.mark.parametrize(("what", "rules", "extra", "count"), MUTATIONS, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("what", "rules", "extra", "count"), MUTATIONS, ids=NAMES)
 def test_a_broken_rule_breaks_as_many_cells_as_is_known(
     trace_paths: dict[str, Paths], what: str, rules: Rules, extra: int, count: int
 ) -> None:
@@ -117,7 +118,7 @@ def test_a_broken_rule_breaks_as_many_cells_as_is_known(
 
 @pytest.mark.traces
 @pytest.mark.slow
-@pytest.mark.parametrize(("what", "rules"), UNPINNED, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("what", "rules"), UNPINNED, ids=[m[0] for m in UNPINNED])
 def test_three_rules_break_no_published_cell(
     trace_paths: dict[str, Paths], what: str, rules: Rules
 ) -> None:
