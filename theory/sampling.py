@@ -17,6 +17,7 @@ def random_instance(
     max_path: int | None = None,
     flat: bool = False,
     leaves_only: bool = False,
+    falling: bool = False,
 ) -> Instance:
     """Draw a forest, sizes 1..``max_size``, costs 0..``max_cost`` and uniform requests.
 
@@ -32,6 +33,9 @@ def random_instance(
         No dependencies.
     leaves_only : bool
         Only nodes without a child are requested, if one of them is admissible.
+    falling : bool
+        Cost per size never rises from a node to its child (the safe sub-case of
+        ``proofs/refutation.md``): dearer children are lowered to their parent's density.
 
     Examples
     --------
@@ -47,6 +51,10 @@ def random_instance(
     if max_path is not None:
         size[0] = 1
     cost = [rng.randint(0, max_cost) for _ in range(nodes)]
+    if falling:
+        for v, p in enumerate(parent):  # parents come first
+            if p is not None:
+                cost[v] = min(cost[v], cost[p] * size[v] // size[p])
     forest = Instance(tuple(parent), tuple(size), tuple(cost), ())
     fits = [v for v in range(nodes) if max_path is None or forest.path_size(v) <= max_path]
     if leaves_only:

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from cache_worthy.theory.instance import Instance, InstanceError, Number
 
@@ -160,6 +160,9 @@ class Transcription(ABC):
     touched, loaded : dict of int to int
         For every resident node, the clock of its last touch and the number of its load.
     """
+
+    #: Credits may be negative by design, and the resident subtrees' sums are what may not.
+    signed: ClassVar[bool] = False
 
     def __init__(self, instance: Instance, k: int, *, tie: Tie = "lru") -> None:
         if k < 1:

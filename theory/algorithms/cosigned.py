@@ -118,6 +118,8 @@ class CosignedTouch(SubtreeCredit):
     key is the case of a subtree of one node.
     """
 
+    signed = True
+
     def prepare(self, v: int) -> Iterator[Event]:
         path = self.instance.path(v)
         if path[0] in self.resident:
