@@ -34,7 +34,7 @@ def _edit(script: ModuleType, folder: Path, change: Any) -> Path:
 
 
 def test_committed_survey(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert script.main(["--gate", "30", "--random", "400", "--json"]) == 0
+    assert script.main(["--gate", "30", "--random", "2000", "--json"]) == 0
     out = json.loads(capsys.readouterr().out)
     assert out["ok"] is True
     gate, survey, forests = out["parts"]
