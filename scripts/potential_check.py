@@ -45,6 +45,7 @@ REPORTED = (
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Run the parts asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -160,10 +161,12 @@ def exact_ratio(replays: int, seed: int) -> dict[str, Any]:
 
 
 def expect_green(tallies: list[Tally]) -> list[str]:
+    """The first violation of every row of every policy, as failures."""
     return [f"{t.policy}: {example}" for t in tallies for example in t.examples.values()]
 
 
 def part(title: str, tallies: list[Tally], failures: list[str]) -> dict[str, Any]:
+    """One part of the document."""
     return {
         "title": title,
         "failures": failures,
@@ -172,6 +175,7 @@ def part(title: str, tallies: list[Tally], failures: list[str]) -> dict[str, Any
 
 
 def show(part: dict[str, Any]) -> None:
+    """Print one part."""
     print(part["title"])
     for tally in part["policies"]:
         print(
@@ -204,6 +208,7 @@ def read_survey(file: Path) -> tuple[list[Case], list[str]]:
 
 
 def write_survey(file: Path, seed: int) -> None:
+    """Draw the cases from the seed, add the witnesses, write them one a line."""
     cases = [*draw_survey(seed, 12, MUST_EVICT), *witnesses()]
     rows = ",\n".join("  " + json.dumps(document(case)) for case in cases)
     note = "cases of scripts/potential_check.py: drawn-* from the seed, the others made by hand"
@@ -265,6 +270,8 @@ def witnesses() -> list[Case]:
 
 
 def document(case: Case) -> dict[str, Any]:
+    """A case as JSON holds it."""
+
     def number(x: Number) -> int | str:
         return x if isinstance(x, int) else str(x)
 

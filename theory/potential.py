@@ -241,10 +241,11 @@ def check_potential(
     --------
     >>> witness = Instance(parent=(None, 0, None, None), size=(1, 1, 1, 1), cost=(0, 5, 2, 0),
     ...                    requests=(1, 2, 3, 2, 3, 2))
-    >>> for violation in check_potential(witness, 3, 2).violations[:2]:
-    ...     print(violation.describe())
-    row credit-floor broke at request 3, rent of 2 a unit: node 0 has credit -2, must be >= 0, by 2
-    row rent broke at request 3, rent of 2 a unit: Phi rose by 2, at most -2 allowed, by 4
+    >>> report = check_potential(witness, 3, 2)
+    >>> report.broken
+    {'credit-floor': 2, 'phi-floor': 1, 'bound': 1}
+    >>> print(report.violations[0].describe())
+    row credit-floor broke at request 2, rent of 2 a unit: node 0 has credit -2, must be >= 0, by 2
     >>> check_potential(witness, 3, 2, policy="cosigned").violations
     ()
     """
