@@ -21,7 +21,7 @@ lint: venv
 
 types: venv
 	$(BIN)/mypy
-	$(BIN)/mypy scripts proofs tests
+	$(BIN)/mypy scripts tests
 
 tests: venv
 	$(BIN)/python -m pytest -m "not traces and not slow"
