@@ -1,0 +1,26 @@
+"""SGLang's radix cache with its selectable eviction strategies, one request in service at a time.
+
+`tree` holds the cache and its bookkeeping, `strategies` what a strategy scores, `versions` which
+server offers what, `log` a request log cut to pages, `replay` the loop.
+"""
+
+from __future__ import annotations
+
+from cache_worthy.sim.sglang.log import PagedLog
+from cache_worthy.sim.sglang.replay import SglangReplay, replay_sglang
+from cache_worthy.sim.sglang.strategies import STRATEGIES, Strategy
+from cache_worthy.sim.sglang.tree import RadixCache
+from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, Server, flag_for
+
+__all__ = [
+    "CURRENT",
+    "SERVERS",
+    "STRATEGIES",
+    "PagedLog",
+    "RadixCache",
+    "Server",
+    "SglangReplay",
+    "Strategy",
+    "flag_for",
+    "replay_sglang",
+]
