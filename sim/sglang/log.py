@@ -86,7 +86,7 @@ class PagedLog:
         ...     [Request((7, 8), 600, 100)], block_tokens=512, page_size=64
         ... )
         >>> log.weights, log.generated, log.prompt_room, log.total_room
-        ([512, 64, 128], [[2]], [640], [704])
+        ([512, 64, 64], [[2]], [640], [704])
         """
         page = block_tokens if page_size is None else page_size
         if page < 1 or block_tokens % page:
