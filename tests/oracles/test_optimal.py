@@ -8,40 +8,11 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle_cases import instances
 
 from cache_worthy.oracles.optimal import optimal_cost, optimal_schedule
 from cache_worthy.oracles.schedule import OracleError, ScheduleError, check_schedule
 from cache_worthy.theory.instance import Instance, Number
-
-
-@st.composite
-def instances(
-    draw: st.DrawFn,
-    max_nodes: int = 6,
-    max_requests: int = 9,
-    max_size: int = 3,
-    max_cost: int = 9,
-    flat: bool = False,
-    unit: bool = False,
-) -> tuple[Instance, int]:
-    """A small instance and a capacity that can serve it."""
-    n = draw(st.integers(1, max_nodes))
-    parent = tuple(
-        None if v == 0 or flat else draw(st.one_of(st.none(), st.integers(0, v - 1)))
-        for v in range(n)
-    )
-    size = tuple(1 if unit else draw(st.integers(1, max_size)) for _ in range(n))
-    cost: tuple[Number, ...] = tuple(
-        1
-        if unit
-        else draw(st.one_of(st.integers(0, max_cost), st.fractions(0, max_cost, max_denominator=4)))
-        for _ in range(n)
-    )
-    requests = tuple(draw(st.lists(st.integers(0, n - 1), min_size=0, max_size=max_requests)))
-    instance = Instance(parent=parent, size=size, cost=cost, requests=requests)
-    total = sum(instance.size[u] for u in instance.touched())
-    capacity = draw(st.integers(instance.floor, max(instance.floor, total)))
-    return instance, capacity
 
 
 def exhaustive(instance: Instance, capacity: int) -> Number:
