@@ -10,6 +10,8 @@ from __future__ import annotations
 COMMANDS: tuple[str, ...] = (
     "analyze",
     "replay",
+    "bound",
+    "convert",
     "policies",
     "adversary",
     "completion",
