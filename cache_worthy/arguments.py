@@ -11,6 +11,7 @@ from cache_worthy.ingest import IngestOptions
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
 from cache_worthy.sim.policies import POLICIES
+from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +72,7 @@ def capacity_bytes(args: argparse.Namespace, distinct: int, block_bytes: int) ->
 
 def add_policy(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """A policy to replay, or (repeated) policies to score beside the shipped ones."""
-    names = ", ".join((*POLICIES, *BLOCK_POLICIES))
+    names = ", ".join((*POLICIES, *BLOCK_POLICIES, *SGLANG_STRATEGIES))
     if required:
         text = f"{names}, or your own as package.module:Class"
         parser.add_argument("--policy", required=True, metavar="P", help=text)

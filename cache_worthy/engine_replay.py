@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
+from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.versions import CURRENT
+
+if TYPE_CHECKING:
+    from cache_worthy.ingest import Log
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +40,37 @@ class Listed:
 
 def listed() -> list[Listed]:
     """Every policy of this module."""
-    return [
+    rows = [
         Listed(s.name, s.summary, s.source, s.engine, s.pins_path) for s in BLOCK_POLICIES.values()
     ]
+    for strategy in STRATEGIES.values():
+        offered = strategy.server_name in CURRENT.choices
+        source = (
+            f"SGLang evict_policy.py; {'offered' if offered else 'refused'} by its command line"
+        )
+        rows.append(Listed(strategy.name, strategy.summary, source, "sglang", True))
+    return rows
 
 
-#: Options that belong to a policy: attribute of the parsed arguments, flag.
-_POLICY_OPTIONS = {
-    "small_ratio": "--small-ratio",
-    "max_freq": "--max-freq",
-    "ghost_hit_freq": "--ghost-hit-freq",
-    "partial_blocks": "--partial-blocks",
-}
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """An option that belongs to some policies only."""
+
+    flag: str
+    attribute: str
+
+
+_OPTIONS = (
+    _Option("--small-ratio", "small_ratio"),
+    _Option("--max-freq", "max_freq"),
+    _Option("--ghost-hit-freq", "ghost_hit_freq"),
+    _Option("--partial-blocks", "partial_blocks"),
+    _Option("--policy-config", "policy_config"),
+    _Option("--page-size", "page_size"),
+    _Option("--generated", "generated"),
+    _Option("--single-count", "single_count"),
+)
+_SGLANG_OPTIONS = ("policy_config", "page_size", "generated", "single_count")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,9 +100,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="vllm_lru: keep a last block that is not full, or drop it as the server does "
         "(default keep)",
     )
+    group = parser.add_argument_group("options of sglang_*")
+    group.add_argument(
+        "--policy-config",
+        metavar="JSON",
+        help="the strategy's parameters, as --radix-eviction-policy-config of the server takes "
+        'them: slru {"protected_threshold": 2}, tlru {"threshold": 0, "next_prompt_estimate": 0}',
+    )
+    group.add_argument(
+        "--page-size",
+        type=arg.positive_int,
+        metavar="T",
+        help="tokens of a page, a divisor of the log's block; the last block of a prompt keeps "
+        "its whole pages (default: every block counts as full)",
+    )
+    group.add_argument(
+        "--generated",
+        choices=("ignore", "length"),
+        help="let generated tokens take room where the log has their number (default length)",
+    )
+    group.add_argument(
+        "--single-count",
+        action="store_true",
+        default=None,
+        help="count a request once, as a server with sgl-project/sglang#30689 would",
+    )
 
 
-def policy_parameters(args: argparse.Namespace, allowed: tuple[str, ...]) -> dict[str, object]:
+def policy_parameters(args: argparse.Namespace, allowed: Sequence[str]) -> dict[str, object]:
     """The policy options that were given.
 
     Raises
@@ -84,14 +135,18 @@ def policy_parameters(args: argparse.Namespace, allowed: tuple[str, ...]) -> dic
     UsageError
         If one was given that the policy does not have.
     """
-    given = {name: getattr(args, name, None) for name in _POLICY_OPTIONS}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    for name in chosen:
-        if name not in allowed:
-            flags = ", ".join(_POLICY_OPTIONS[n] for n in allowed) or "no option of its own"
+    chosen: dict[str, object] = {}
+    for option in _OPTIONS:
+        value = getattr(args, option.attribute, None)
+        if value is None:
+            continue
+        if option.attribute not in allowed:
+            flags = ", ".join(o.flag for o in _OPTIONS if o.attribute in allowed)
             raise UsageError(
-                f"{_POLICY_OPTIONS[name]}: policy {args.policy} does not have it; it takes {flags}"
+                f"{option.flag}: policy {args.policy} does not have it; it takes "
+                f"{flags or 'no option of its own'}"
             )
+        chosen[option.attribute] = value
     return chosen
 
 
@@ -107,13 +162,15 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
     from cache_worthy.advisor import require_floor
     from cache_worthy.ingest import read_log
     from cache_worthy.output import note
-    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of
 
-    spec = BLOCK_POLICIES[args.policy]
-    parameters = policy_parameters(args, spec.parameters)
+    (policy,) = [p for p in listed() if p.name == args.policy]
+    allowed = (
+        _SGLANG_OPTIONS if policy.engine == "sglang" else BLOCK_POLICIES[policy.name].parameters
+    )
+    parameters = policy_parameters(args, allowed)
     model = load_model(args.model)
     log = read_log(args.log, arg.ingest_options(args))
     if log.skipped_truncated:
@@ -121,51 +178,146 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
     forest = build_forest(paths_of(log.requests))
     # A policy that pins the path replays a server, whose block hashes include the prefix; the
     # others take an id for what it is.
-    if forest.reinterned and not spec.pins_path:
-        note(f"block ids do not fix their prefix; {spec.name} takes each id as a block", args.quiet)
-    trace = BlockTrace.from_requests(
-        log.requests, block_size=log.block_tokens, by_path=spec.pins_path
-    )
+    if forest.reinterned and not policy.pins_path:
+        note(
+            f"block ids do not fix their prefix; {policy.name} takes each id as a block", args.quiet
+        )
     size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
     capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
-    if spec.pins_path:
+    if policy.pins_path:
         require_floor(capacity, forest, size)
-    result = replay_blocks(trace, spec.name, capacity // size.block, **parameters)
-    table = cost.cumulative(forest.depth)
-    total = sum(
-        table[len(path)] - table[k] for path, k in zip(trace.blocks, result.matched, strict=True)
+    blocks = capacity // size.block
+    outcome = (
+        _run_sglang(policy.name, log, blocks, parameters)
+        if policy.engine == "sglang"
+        else _run_blocks(policy, log, blocks, parameters)
     )
+    table = cost.cumulative(forest.depth)
+    paths = (len(r.hash_ids) for r in log.requests)
+    total = sum(table[n] - table[k] for n, k in zip(paths, outcome.matched, strict=True))
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
+    hit, prompt = sum(outcome.hit_tokens), sum(outcome.prompt_tokens)
     return {
         "tool": "cache-worthy",
         "version": __version__,
         "command": "replay",
         "input": {"source": log.source, "sha256": log.sha256, "format": log.format},
         "model": model,
-        "policy": spec.name,
-        "engine": spec.engine,
-        "pins_path": spec.pins_path,
+        "policy": policy.name,
+        "engine": policy.engine,
+        "pins_path": policy.pins_path,
         "parameters": parameters,
         "covered": True,
         "capacity_bytes": capacity,
-        "capacity_blocks": capacity // size.block,
-        "requests": len(trace.blocks),
-        "block_references": result.block_references,
-        "distinct_blocks": trace.distinct,
+        "capacity_blocks": blocks,
+        "requests": len(log.requests),
+        "block_references": forest.references,
+        "distinct_blocks": outcome.distinct,
         "total_cost": total,
         "compulsory_cost": compulsory,
         "cost_ratio": total / compulsory if compulsory else None,
-        "block_misses": result.block_misses,
-        "block_hit_rate": result.block_hit_rate,
-        "token_hit_rate": result.token_hit_rate,
-        "request_hit_rate": result.request_hit_rate,
-        "total_hit_tokens": result.total_hit_tokens,
-        "total_prompt_tokens": result.total_prompt_tokens,
-        "final_cache_blocks": result.final_cache_blocks,
+        "block_hit_rate": sum(outcome.matched) / forest.references if forest.references else None,
+        "token_hit_rate": hit / prompt if prompt else None,
+        "request_hit_rate": _mean_share(outcome.hit_tokens, outcome.prompt_tokens),
+        "total_hit_tokens": hit,
+        "total_prompt_tokens": prompt,
+        **outcome.own,
         "per_request": [
-            {"hit_tokens": r.hit_tokens, "prompt_tokens": r.prompt_tokens}
-            for r in result.per_request
+            {"hit_tokens": h, "prompt_tokens": n}
+            for h, n in zip(outcome.hit_tokens, outcome.prompt_tokens, strict=True)
         ]
         if args.per_request
         else None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What both kinds of replay have in common, and the figures of their own."""
+
+    distinct: int
+    matched: tuple[int, ...]
+    hit_tokens: tuple[int, ...]
+    prompt_tokens: tuple[int, ...]
+    own: dict[str, int]
+
+
+def _run_blocks(
+    policy: Listed, log: Log, capacity: int, parameters: Mapping[str, object]
+) -> _Outcome:
+    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+
+    trace = BlockTrace.from_requests(
+        log.requests, block_size=log.block_tokens, by_path=policy.pins_path
+    )
+    result = replay_blocks(trace, policy.name, capacity, **parameters)
+    return _Outcome(
+        distinct=trace.distinct,
+        matched=result.matched,
+        hit_tokens=result.hit_tokens,
+        prompt_tokens=result.prompt_tokens,
+        own={
+            "block_misses": result.block_misses,
+            "final_cache_blocks": result.final_cache_blocks,
+        },
+    )
+
+
+def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, object]) -> _Outcome:
+    from cache_worthy.sim.sglang import PagedLog, replay_sglang
+
+    page = parameters.get("page_size")
+    paged = PagedLog.from_requests(
+        log.requests,
+        block_tokens=log.block_tokens,
+        page_size=page if isinstance(page, int) else None,
+        generated="ignore" if parameters.get("generated") == "ignore" else "length",
+    )
+    result = replay_sglang(
+        paged,
+        policy,
+        capacity * log.block_tokens,
+        double_count=not parameters.get("single_count"),
+        evict_whole_request=False,
+        **strategy_config(parameters.get("policy_config")),
+    )
+    return _Outcome(
+        distinct=len(paged.weights) - sum(map(len, paged.generated)),
+        matched=result.matched,
+        hit_tokens=result.hit_tokens,
+        prompt_tokens=result.prompt_tokens,
+        own={
+            "evictions": result.evictions,
+            "evicted_tokens": result.evicted_tokens,
+            "final_cache_tokens": result.final_tokens,
+            # Whole blocks that these tokens fill.
+            "final_cache_blocks": result.final_tokens // log.block_tokens,
+        },
+    )
+
+
+def strategy_config(text: object) -> dict[str, int]:
+    """The strategy's parameters from a JSON object.
+
+    Raises
+    ------
+    UsageError
+        Unless it is an object of integers.
+    """
+    if text is None:
+        return {}
+    try:
+        value = json.loads(str(text))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(type(v) is int for v in value.values()):
+        raise UsageError(
+            f"--policy-config {text}: expected a JSON object of integers, for instance "
+            '{"protected_threshold": 3}'
+        )
+    return value
+
+
+def _mean_share(hits: Sequence[int], prompts: Sequence[int]) -> float | None:
+    shares = [h / n for h, n in zip(hits, prompts, strict=True) if n]
+    return sum(shares) / len(shares) if shares else None

@@ -42,12 +42,15 @@ class Request:
         Generated tokens, where the log has them.
     timestamp : int or float or None
         Arrival, in the log's own unit; no result depends on it.
+    priority : int
+        Of the request, where the log has an integer; only ``sglang_priority`` reads it.
     """
 
     hash_ids: tuple[BlockId, ...]
     input_length: int
     output_length: int | None = None
     timestamp: int | float | None = None
+    priority: int = 0
 
 
 class JsonLines:
@@ -197,12 +200,14 @@ def parse_native(lines: JsonLines, number: int, record: dict[str, object]) -> Re
     output = record.get("output_length")
     if output is not None and (type(output) is not int or output < 0):
         lines.fail(number, f"output_length: expected a token count >= 0, got {_show(output)}")
+    priority = record.get("priority")
     timestamp = record.get("timestamp")
     return Request(
         hash_ids=tuple(ids),
         input_length=length,
         output_length=output,
         timestamp=timestamp if type(timestamp) in (int, float) else None,  # type: ignore[arg-type]
+        priority=priority if type(priority) is int else 0,
     )
 
 
@@ -239,7 +244,7 @@ def load_trace(source: str | Path) -> list[Request]:
     ...     with open(file, "w") as out:
     ...         _ = out.write('{"input_length": 600, "hash_ids": [7, 8]}\\n')
     ...     load_trace(file)
-    [Request(hash_ids=(7, 8), input_length=600, output_length=None, timestamp=None)]
+    [Request(hash_ids=(7, 8), input_length=600, output_length=None, timestamp=None, priority=0)]
     """
     return list(iter_trace(source))
 

@@ -1,7 +1,7 @@
 """Replay a log under one policy at one capacity.
 
-Radix-tree policies, block policies (s3fifo, vllm_lru, flat_*) and your own; see
-cache-worthy policies for the list.
+Radix-tree policies, block policies (s3fifo, vllm_lru, flat_*), SGLang's strategies (sglang_*) and
+your own; cache-worthy policies lists them.
 """
 
 from __future__ import annotations

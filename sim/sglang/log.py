@@ -73,7 +73,7 @@ class PagedLog:
             says how many there were. A block log has no ids for them: they take room and no later
             request is seen to reuse them, although its prompt may contain them.
         priorities : sequence of int, optional
-            One a request; 0 by default, as on a server without priority scheduling.
+            One a request, in place of the log's own (0 where it has none).
 
         Raises
         ------
@@ -94,7 +94,7 @@ class PagedLog:
                 f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
             )
         if priorities is None:
-            priorities = [0] * len(requests)
+            priorities = [r.priority for r in requests]
         elif len(priorities) != len(requests):
             raise InputError(f"{len(priorities)} priorities for {len(requests)} requests")
         number: dict[tuple[int, BlockId, int], int] = {}

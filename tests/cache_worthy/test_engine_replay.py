@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cache_worthy.sim.blocks.policies import POLICIES
+from cache_worthy.engine_replay import listed
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -24,7 +24,7 @@ def replay(run: Run, log: Path, policy: str, *more: object) -> dict[str, object]
     return document
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [p.name for p in listed()])
 def test_identities_of_the_document(policy: str, run: Run, sample: Path) -> None:
     document = replay(run, sample, policy, "--capacity-blocks", 80, "--per-request")
     rows = document["per_request"]
@@ -100,6 +100,10 @@ def test_options_reach_the_policy(run: Run, sample: Path) -> None:
         (("flat_lru", "--small-ratio", "0.2"), "it takes no option of its own"),
         (("s3fifo", "--small-ratio", "1.5"), "strictly between 0 and 1"),
         (("s3fifo_paper", "--max-freq", "1"), "from 2 to 255"),
+        (("sglang_lru", "--max-freq", "1"), "it takes --policy-config, --page-size"),
+        (("sglang_slru", "--policy-config", "3"), "expected a JSON object of integers"),
+        (("sglang_slru", "--policy-config", '{"threshold": 3}'), "it takes protected_threshold"),
+        (("sglang_lru", "--page-size", "100"), "expected a divisor"),
     ],
 )
 def test_bad_options(argv: tuple[str, ...], message: str, run: Run, sample: Path) -> None:
@@ -125,6 +129,28 @@ def test_loose_ids(run: Run, write: Write) -> None:
     assert "do not fix their prefix" in err
     assert json.loads(out)["total_hit_tokens"] == 512
     assert replay(run, log, "vllm_lru", "--capacity-blocks", 30)["total_hit_tokens"] == 0
+
+
+def test_priorities_come_from_the_log(run: Run, write: Write) -> None:
+    """Three requests fill the cache; the first, of priority 1, outlives the newer second."""
+    rows = [{"hash_ids": [n], "input_length": 512, "priority": int(n == 1)} for n in (1, 2, 3, 1)]
+    asked = ("--capacity-blocks", 2)
+    assert replay(run, write(*rows), "sglang_priority", *asked)["total_hit_tokens"] == 512
+    assert replay(run, write(*rows), "sglang_lru", *asked)["total_hit_tokens"] == 0
+
+
+def test_server_options_reach_the_strategy(run: Run, sample: Path) -> None:
+    asked = ("--capacity-blocks", 60)
+    lru = replay(run, sample, "sglang_lru", *asked)
+    slru = replay(run, sample, "sglang_slru", *asked)
+    # Counted twice, every request passes the default threshold of two by itself.
+    assert slru["total_hit_tokens"] == lru["total_hit_tokens"]
+    config = ("--policy-config", '{"protected_threshold": 3}')
+    raised = replay(run, sample, "sglang_slru", *asked, *config)
+    single = replay(run, sample, "sglang_slru", *asked, "--single-count")
+    assert raised["total_hit_tokens"] == single["total_hit_tokens"] != lru["total_hit_tokens"]
+    paged = replay(run, sample, "sglang_lru", *asked, "--page-size", 512)
+    assert paged["total_hit_tokens"] != lru["total_hit_tokens"]
 
 
 @pytest.mark.traces
