@@ -8,12 +8,16 @@ from __future__ import annotations
 import argparse
 from types import ModuleType
 
-from cache_worthy import adversary_find
+from cache_worthy import adversary_check, adversary_find, adversary_play
 
 SUMMARY = "find, play and check instances on which a policy pays too much"
 
 #: One module an action: SUMMARY, add_arguments(parser), run(args).
-ACTIONS: dict[str, ModuleType] = {"find": adversary_find}
+ACTIONS: dict[str, ModuleType] = {
+    "find": adversary_find,
+    "play": adversary_play,
+    "check": adversary_check,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,137 @@
+"""``cache-worthy adversary check``: what every policy pays on one instance, beside the optimum.
+
+INSTANCE.json holds {"parent", "size", "cost", "requests", "k", "h"}: a root is null or -1, costs
+are integers or "p/q", k is the policies' capacity and h the optimum's. Every policy of the
+workbench is run exactly; the optimum is exhaustive. With --json:
+
+    {"optimal_cost", "bound", "policies": {name: {"cost", "ratio", "exceeds"}}}
+
+Exact numbers: integers, or "p/q". The ratio is null where the optimum pays nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cache_worthy import arguments as arg
+from cache_worthy.errors import UsageError
+from cache_worthy.output import check_output, to_json, write_output
+
+if TYPE_CHECKING:
+    from cache_worthy.theory.instance import Instance
+
+SUMMARY = "run every policy on one instance, beside the exhaustive optimum"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the action."""
+    parser.add_argument("instance", metavar="INSTANCE.json", help="- for standard input")
+    add_conventions(parser)
+    arg.add_output(parser)
+
+
+def add_conventions(parser: argparse.ArgumentParser) -> None:
+    """The choices that the rules leave open."""
+    from cache_worthy.theory.steps import TIES
+
+    parser.add_argument(
+        "--tie",
+        choices=tuple(TIES),
+        default="lru",
+        help="order of equal candidates: least or most recently touched, first or last loaded, "
+        "lowest number (default lru)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; exit code 0 whatever it shows."""
+    from cache_worthy.theory.instance import InstanceError
+
+    check_output(args.output, args.force)
+    instance, k, h = read_instance(args.instance)
+    try:
+        report = compare(instance, k, h, args.tie)
+    except InstanceError as error:
+        raise UsageError(f"{args.instance}: {error}") from None
+    text = to_json(report) if args.json else _words(report, instance, k, h, args.tie)
+    write_output(text, args.output, args.force)
+    return 0
+
+
+def read_instance(source: str) -> tuple[Instance, int, int]:
+    """An instance and its two capacities from a JSON file.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, is no JSON object, or holds no admissible instance.
+    """
+    from cache_worthy.theory.instance import InstanceError, instance_from_mapping
+
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"{source}: cannot read: {reason}") from error
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source}: not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise UsageError(
+            f"{source}: expected a JSON object with parent, size, cost, requests, k and h"
+        )
+    try:
+        instance = instance_from_mapping(data)
+    except InstanceError as error:
+        raise UsageError(f"{source}: {error}") from error
+    capacity: dict[str, int] = {}
+    for name in ("k", "h"):
+        value = data.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{source}: {name} = {value!r}: expected an integer >= 1")
+        capacity[name] = value
+    k, h = capacity["k"], capacity["h"]
+    if not max(instance.floor, 1) <= h <= k:
+        raise UsageError(
+            f"{source}: h = {h}, k = {k}: expected {max(instance.floor, 1)} <= h <= k, because "
+            f"the largest requested path has size {instance.floor}"
+        )
+    return instance, k, h
+
+
+def compare(instance: Instance, k: int, h: int, tie: str) -> dict[str, Any]:
+    """The document of the module's docstring, with exact numbers."""
+    from cache_worthy.oracles.optimal import optimal_cost
+    from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost
+    from cache_worthy.theory.steps import bound, divide
+
+    optimum = optimal_cost(instance, h)
+    limit = bound(k, h)
+    policies = {}
+    for name in ALGORITHMS:
+        cost = exact_cost(name, instance, k, tie=tie)
+        policies[name] = {
+            "cost": cost,
+            "ratio": divide(cost, optimum) if optimum else None,
+            "exceeds": cost > limit * optimum,
+        }
+    return {"optimal_cost": optimum, "bound": limit, "policies": policies}
+
+
+def _words(report: dict[str, Any], instance: Instance, k: int, h: int, tie: str) -> str:
+    lines = [
+        f"{instance.n} nodes, {len(instance.requests)} requests, k = {k}, h = {h}, ties: {tie}",
+        f"optimum at h: {report['optimal_cost']}; bound k/(k-h+1): {report['bound']}",
+        "",
+        f"{'policy':<22} {'cost':>12} {'ratio':>12}",
+    ]
+    for name, row in report["policies"].items():
+        ratio = "-" if row["ratio"] is None else f"{float(row['ratio']):.4f}"
+        mark = "  exceeds the bound" if row["exceeds"] else ""
+        lines.append(f"{name:<22} {row['cost']!s:>12} {ratio:>12}{mark}")
+    return "\n".join(lines) + "\n"
