@@ -1,0 +1,114 @@
+"""The scenarios: bytes from their script, and the order of the policies that each is made for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import make_scenarios as script
+import pytest
+
+from cache_worthy.sim.blocks import BlockTrace, ideal, replay_blocks
+from cache_worthy.sim.sglang import PagedLog, replay_sglang
+from cache_worthy.sim.trace import Request, load_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CAPACITY = {
+    "scan_flood": 64,
+    "priority": 32,
+    "dying_burst": 56,
+    "alternating_prompts": 36,
+    "short_prompts": 40,
+}
+
+# Best first; policies in one tuple are equal.
+ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "scan_flood": (
+        ("ideal", "sglang_lfu", "sglang_slru:3"),
+        ("s3fifo",),
+        ("sglang_lru", "sglang_slru", "vllm_lru"),
+    ),
+    "priority": (
+        ("ideal", "sglang_priority"),
+        ("sglang_lru", "sglang_lfu", "vllm_lru", "s3fifo"),
+    ),
+    "dying_burst": (
+        ("ideal",),
+        ("sglang_lru", "sglang_slru", "vllm_lru"),
+        ("s3fifo",),
+        ("sglang_slru:3",),
+        ("sglang_lfu",),
+    ),
+    "alternating_prompts": (
+        ("ideal",),
+        ("sglang_mru",),
+        ("vllm_lru",),
+        ("sglang_lru", "sglang_lfu", "sglang_fifo", "s3fifo"),
+    ),
+    "short_prompts": (
+        ("ideal", "vllm_lru", "sglang_lru"),
+        ("vllm_lru:drop",),
+    ),
+}
+
+
+def hit_tokens(policy: str, requests: list[Request], capacity: int) -> int:
+    name, _, variant = policy.partition(":")
+    blocks = BlockTrace.from_requests(requests)
+    if name == "ideal":
+        return ideal(blocks).total_hit_tokens
+    if name.startswith("sglang_"):
+        parameters: dict[str, Any] = {"protected_threshold": int(variant)} if variant else {}
+        log = PagedLog.from_requests(requests)
+        return replay_sglang(log, name, capacity * 512, **parameters).total_hit_tokens
+    options = {"partial_blocks": variant} if variant else {}
+    return replay_blocks(blocks, name, capacity, **options).total_hit_tokens
+
+
+@pytest.fixture(params=script.SCENARIOS)
+def name(request: pytest.FixtureRequest) -> str:
+    assert isinstance(request.param, str)
+    return request.param
+
+
+def test_policies_come_in_the_expected_order(name: str) -> None:
+    requests = load_trace(ROOT / "examples" / "scenarios" / f"{name}.jsonl")
+    values = [
+        {hit_tokens(policy, requests, CAPACITY[name]) for policy in group} for group in ORDER[name]
+    ]
+    assert all(len(v) == 1 for v in values), values
+    steps = [v.pop() for v in values]
+    assert steps == sorted(set(steps), reverse=True)
+
+
+def test_a_prompt_shorter_than_a_block_is_never_found_whatever_the_size() -> None:
+    requests = load_trace(ROOT / "examples" / "scenarios" / "short_prompts.jsonl")
+    full = sum(512 for r in requests if r.input_length >= 512) - 512
+    for capacity in (2, 40, 10_000):
+        assert hit_tokens("vllm_lru:drop", requests, capacity) == full
+
+
+def test_figures_of_the_readme() -> None:
+    text = (ROOT / "examples" / "scenarios" / "README.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    assert [r[1].strip(" `").removesuffix(".jsonl") for r in rows] == list(CAPACITY)
+    for row in rows:
+        name = row[1].strip(" `").removesuffix(".jsonl")
+        assert int(row[2]) == CAPACITY[name]
+        requests = load_trace(ROOT / "examples" / "scenarios" / f"{name}.jsonl")
+        for group in ORDER[name]:
+            for policy in group:
+                if f"`{policy}`" in row[4]:
+                    assert f"{hit_tokens(policy, requests, CAPACITY[name]):,}" in row[4]
+
+
+def test_files_are_their_scripts_bytes(name: str, tmp_path: Path) -> None:
+    committed = (ROOT / "examples" / "scenarios" / f"{name}.jsonl").read_bytes()
+    assert committed == script.render(name)
+    assert all(json.loads(line)["constructed"] is True for line in committed.splitlines())
+    assert script.main(["--check"]) == 0
+    assert script.main(["--to", str(tmp_path)]) == 0
+    (tmp_path / f"{name}.jsonl").write_bytes(committed[:-2])
+    assert script.main(["--check", "--to", str(tmp_path)]) == 1
