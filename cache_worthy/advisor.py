@@ -14,6 +14,7 @@ from cache_worthy.errors import UsageError
 from cache_worthy.ingest import Log
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
+from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
@@ -42,6 +43,7 @@ class Options:
     capacity: Callable[[int, int], int | None] | None = None
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     top_pins: int = DEFAULT_PINS
+    bound: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,15 @@ class Parameters:
     capacity_bytes: int | None
     own_policies: tuple[str, ...]
     pins: int
+    bound: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The whole result: what ``--json`` writes and the tables render.
 
-    ``capacity``, ``policy`` and ``pin`` are None when question 1 ended the run.
+    ``capacity``, ``policy``, ``bound`` and ``pin`` are None when question 1 ended the run, ``bound``
+    also when it was not asked for.
     """
 
     tool: str
@@ -87,6 +91,7 @@ class Analysis:
     worth: Worth
     capacity: CapacityCurve | None
     policy: PolicyTable | None
+    bound: Recovery | None
     pin: Pins | None
 
 
@@ -103,13 +108,14 @@ def analyze(
     model, tokens = options.model, log.block_tokens
     size, cost = BlockSize(model, tokens), BlockCost(model, tokens)
     step("interning blocks")
-    forest = build_forest(paths_of(log.requests))
+    paths = paths_of(log.requests)
+    forest = build_forest(paths)
     workload = measure_workload(forest, model, tokens)
     worth = measure_worth(workload)
     chosen = None
     if options.capacity is not None:
         chosen = options.capacity(forest.distinct, size.block)
-    curve = table = pins = None
+    curve = table = recovery = pins = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         curve = measure_curve(forest, size, cost, step)
@@ -117,6 +123,8 @@ def analyze(
             workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, chosen
         )
         table = measure_policies(forest, size, cost, capacities, options.own_policies, step)
+        if options.bound:
+            recovery = measure_recovery(paths, forest.depth, cost, table, step)
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
     return Analysis(
         tool="cache-worthy",
@@ -128,6 +136,7 @@ def analyze(
             capacity_bytes=chosen,
             own_policies=tuple(options.own_policies),
             pins=options.top_pins,
+            bound=options.bound,
         ),
         input=Input(
             source=log.source,
@@ -145,6 +154,7 @@ def analyze(
         worth=worth,
         capacity=curve,
         policy=table,
+        bound=recovery,
         pin=pins,
     )
 

@@ -92,15 +92,23 @@ def write_output(text: str, target: str, force: bool) -> None:
 
 
 class Progress:
-    """Steps on stderr, on a terminal only, once a command has run for two seconds."""
+    """Steps on stderr.
 
-    def __init__(self, quiet: bool = False) -> None:
+    On a terminal, once a command has run for two seconds, as one live line; with ``verbose``
+    every step as a line of its own.
+    """
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self._verbose = verbose
         self._live = not quiet and sys.stderr.isatty()
         self._begun = self._last = time.monotonic()
         self._shown = False
 
     def step(self, text: str) -> None:
         """Show what is being done now."""
+        if self._verbose:
+            note(text, quiet=False)
+            return
         now = time.monotonic()
         if self._live and now - self._begun > 2 and now - self._last > 0.2:
             self._last = now

@@ -9,6 +9,7 @@ from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import PolicyTable
+from cache_worthy.recoverable import Recovery
 from cache_worthy.workload import Distribution
 
 WIDTH = 72
@@ -22,7 +23,7 @@ def render(analysis: Analysis) -> str:
     if analysis.capacity is not None:
         out += _capacity(analysis, analysis.capacity)
     if analysis.policy is not None and analysis.capacity is not None:
-        out += _question_4()
+        out += _question_4(analysis.bound)
         out += _policy(analysis.policy)
     if analysis.pin is not None:
         out += _pins(analysis.pin)
@@ -34,6 +35,12 @@ def gib(size: int) -> str:
     """Bytes as GiB with two decimals, four under a tenth."""
     value = size / 2**30
     return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
+
+
+def gib_short(size: int) -> str:
+    """Bytes in GiB with about three digits, for the head of a column."""
+    value = size / 2**30
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -195,11 +202,37 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     return out
 
 
-def _question_4() -> list[str]:
-    return _question(4, "NOT ANSWERED") + _prose(
-        "Whether you are capacity-bound or policy-bound needs a lower bound on what any policy "
-        "must pay; that bound is not computed yet."
-    )
+def _question_4(bound: Recovery | None) -> list[str]:
+    if bound is None:
+        return _question(4, "NOT ASKED") + _prose(
+            "--no-bound was given: what any policy could still recover was not computed."
+        )
+    out = _title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
+    out += [
+        f"  {'':<23}{'over':>11}{'only':>11}{'':>11}{'perfect':>11}{'best':>9}",
+        (
+            f"  {'capacity':<23}{'compulsory':>11}{'memory':>11}{'undecided':>11}{'foresight':>11}"
+            f"{'shipped':>9}"
+        ),
+    ]
+    for r in bound.rows:
+        head = f"{percent(r.fraction):>7} = {gib(r.bytes):>12}"
+        over = None if not bound.compulsory_cost else r.lru_cost / bound.compulsory_cost - 1
+        out.append(
+            f"  {head:<23}{percent(over):>11}{percent(r.only_memory):>11}"
+            f"{percent(r.undecided):>11}{percent(r.foresight):>11}{percent(r.best_shipped):>9}"
+        )
+    out += ["", "  QUESTION 4       CAPACITY-BOUND OR POLICY-BOUND"]
+    for r in bound.rows:
+        out += textwrap.wrap(
+            f"{percent(r.fraction)}  {r.word}: {r.verdict}",
+            WIDTH,
+            initial_indent="    ",
+            subsequent_indent=" " * 10,
+        )
+    out.append("")
+    out += _prose(f"Rule: {bound.rule}. The last four columns are shares of the first.")
+    return out
 
 
 def _policy(table: PolicyTable) -> list[str]:
@@ -212,16 +245,20 @@ def _policy(table: PolicyTable) -> list[str]:
         "",
     ]
     names = [f"{n} [!]" if n in table.outside_oracle_coverage else n for n in table.policies]
-    widths = [max(9, len(n) + 2) for n in names]
-    out.append(
-        f"  {'capacity':<23}" + "".join(n.rjust(k) for n, k in zip(names, widths, strict=True))
-    )
-    for row in table.rows:
-        cells = [("*" if c.cheapest else "") + ratio(c.cost_ratio) for c in row.cells]
-        head = f"{percent(row.fraction):>7} = {gib(row.bytes):>12}"
-        out.append(
-            f"  {head:<23}" + "".join(c.rjust(k) for c, k in zip(cells, widths, strict=True))
+    first = max(len(n) for n in [*names, "capacity"])
+    columns = [[percent(row.fraction) for row in table.rows]]
+    columns.append([gib_short(row.bytes) for row in table.rows])
+    for n in range(len(names)):
+        columns.append(
+            [
+                ("*" if r.cells[n].cheapest else "") + ratio(r.cells[n].cost_ratio)
+                for r in table.rows
+            ]
         )
+    for name, cells in zip(["capacity", "GiB", *names], columns, strict=True):
+        out.append(f"  {name:<{first}}" + "".join(f"{c:>9}" for c in cells))
+        if name == "GiB":
+            out.append("")
     out += ["", "  * = cheapest at that capacity."]
     if table.outside_oracle_coverage:
         out += ["  [!] = your own policy, outside oracle coverage."]
@@ -286,7 +323,15 @@ def _footer(a: Analysis) -> list[str]:
                 else "."
             )
         )
-    sentences.append("Nothing here is a proven bound.")
+    if a.bound is not None:
+        classes = "; or ".join(dict.fromkeys(r.policy_class for r in a.bound.rows))
+        sentences.append(
+            "The lower bounds of question 4 are certified: evaluated in exact integers, valid "
+            f"whatever the solver did (cache-worthy bound writes the certificate). They bound: "
+            f"{classes}. Nothing else here is a bound."
+        )
+    else:
+        sentences.append("Nothing here is a bound.")
     return [
         "",
         *textwrap.wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),

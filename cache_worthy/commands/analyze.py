@@ -44,13 +44,14 @@ def run(args: argparse.Namespace) -> int:
     log = read_log(args.log, arg.ingest_options(args))
     if log.skipped_truncated:
         note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, args.verbose)
     options = Options(
         model=model,
         chars_per_token=args.chars_per_token,
         capacity=lambda distinct, block: arg.capacity_bytes(args, distinct, block),
         own_policies=own,
         top_pins=args.pins,
+        bound=not args.no_bound,
     )
     try:
         analysis = analyze(log, options, progress.step)

@@ -94,18 +94,17 @@ def compare(text: str, document: dict[str, Any]) -> None:
     assert f"remaining {gib(w['working_set_bytes'] - best['bytes'])} of KV" in flat
 
     table = document["policy"]
-    lines = between(text, "capacity   ", "* = cheapest")
-    # The curve's header also starts with "capacity"; the policy table's names the policies.
-    start = max(i for i, line in enumerate(lines) if line.strip().startswith("capacity"))
-    header = re.split(r"\s{2,}|(?<=\]) ", lines[start].replace(" [!]", "[!]").strip())[1:]
+    lines = between(text, "better; 1.0000", "* = cheapest")[1:]
+    parsed = [line.replace(" [!]", "[!]").split() for line in lines if line.strip()]
     own = table["outside_oracle_coverage"]
-    assert header == [f"{n}[!]" if n in own else n for n in table["policies"]]
-    body = [line for line in lines[start + 1 :] if line.strip()]
-    assert len(body) == len(table["rows"])
-    for line, row in zip(body, table["rows"], strict=True):
-        cells = line.split()
-        assert cells[:4] == [percent(row["fraction"]), "=", *gib(row["bytes"]).split()]
-        assert cells[4:] == [
+    names = [f"{n}[!]" if n in own else n for n in table["policies"]]
+    assert [cells[0] for cells in parsed] == ["capacity", "GiB", *names]
+    assert all(len(line) <= 80 for line in lines)
+    assert all(len(cells) == 1 + len(table["rows"]) for cells in parsed)
+    for n, row in enumerate(table["rows"], 1):
+        assert parsed[0][n] == percent(row["fraction"])
+        assert float(parsed[1][n]) == pytest.approx(row["bytes"] / 2**30, rel=0.01)
+        assert [cells[n] for cells in parsed[2:]] == [
             ("*" if c["cheapest"] else "") + f"{c['cost_ratio']:.4f}" for c in row["cells"]
         ]
         label = f" ({row['label']})" if row["label"] else ""
