@@ -21,7 +21,7 @@ lint: venv
 
 types: venv
 	$(BIN)/mypy
-	$(BIN)/mypy scripts tests
+	$(BIN)/mypy scripts proofs tests
 
 tests: venv
 	$(BIN)/python -m pytest -m "not traces and not slow"

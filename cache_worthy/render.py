@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Iterable
 
@@ -13,6 +14,7 @@ from cache_worthy.recoverable import Recovery
 from cache_worthy.workload import Distribution
 
 WIDTH = 72
+_wrap = functools.partial(textwrap.wrap, break_on_hyphens=False)
 _INDENT = "  "
 
 
@@ -62,13 +64,11 @@ def _question(number: int, answer: str) -> list[str]:
 
 
 def _prose(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return _wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _fact(name: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH + 8, initial_indent=f"  {name:<17}", subsequent_indent=" " * 19
-    )
+    return _wrap(text, WIDTH + 8, initial_indent=f"  {name:<17}", subsequent_indent=" " * 19)
 
 
 def _dist(d: Distribution, *, with_max: bool = True) -> str:
@@ -224,7 +224,7 @@ def _question_4(bound: Recovery | None) -> list[str]:
         )
     out += ["", "  QUESTION 4       CAPACITY-BOUND OR POLICY-BOUND"]
     for r in bound.rows:
-        out += textwrap.wrap(
+        out += _wrap(
             f"{percent(r.fraction)}  {r.word}: {r.verdict}",
             WIDTH,
             initial_indent="    ",
@@ -265,7 +265,7 @@ def _policy(table: PolicyTable) -> list[str]:
     out += ["", "  QUESTION 5       VERDICT"]
     for row in table.rows:
         label = f" ({row.label})" if row.label else ""
-        out += textwrap.wrap(
+        out += _wrap(
             f"{percent(row.fraction)}{label}  {row.verdict}",
             WIDTH,
             initial_indent="    ",
@@ -334,5 +334,5 @@ def _footer(a: Analysis) -> list[str]:
         sentences.append("Nothing here is a bound.")
     return [
         "",
-        *textwrap.wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
+        *_wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
     ]

@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
     require_floor(capacity, forest, size)
     blocks = capacity // size.block
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, args.verbose)
     try:
         trace = trace_of_requests(paths, cost.cumulative(forest.depth))
         bound = offline_bound(

@@ -93,6 +93,24 @@ def compare(text: str, document: dict[str, Any]) -> None:
     assert f"Costs {best['cost_ratio']:.4f}x the compulsory minimum" in flat
     assert f"remaining {gib(w['working_set_bytes'] - best['bytes'])} of KV" in flat
 
+    bound = document["bound"]
+    lines = between(text, "capacity               compulsory", "QUESTION 4")[1:]
+    body = [line.split() for line in lines if line.strip()]
+    assert len(body) == len(bound["rows"]) == len(document["policy"]["rows"])
+    for cells, row in zip(body, bound["rows"], strict=True):
+        shares = [row[k] for k in ("only_memory", "undecided", "foresight", "best_shipped")]
+        assert cells == [
+            percent(row["fraction"]),
+            "=",
+            *gib(row["bytes"]).split(),
+            percent(row["lru_cost"] / bound["compulsory_cost"] - 1),
+            *["--" if x is None else percent(x) for x in shares],
+        ]
+        assert f"{percent(row['fraction'])} {row['word']}: {row['verdict']}" in flat
+    assert bound["rule"] in flat.replace("policy- bound", "policy-bound")
+    classes = {row["policy_class"] for row in bound["rows"]}
+    assert all(c in flat for c in classes)
+
     table = document["policy"]
     lines = between(text, "better; 1.0000", "* = cheapest")[1:]
     parsed = [line.replace(" [!]", "[!]").split() for line in lines if line.strip()]
@@ -159,7 +177,9 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
     compare(text, document)
 
 
-@pytest.mark.parametrize("cell", ["cost_ratio", "elasticity", "protected_fraction", "verdict"])
+@pytest.mark.parametrize(
+    "cell", ["cost_ratio", "elasticity", "protected_fraction", "verdict", "share"]
+)
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
     """One changed number in the JSON must be seen."""
     text, document = both(run, sample)
@@ -169,6 +189,8 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["capacity"]["points"][3]["elasticity"] += 0.001
     elif cell == "protected_fraction":
         document["pin"]["pins"][1]["protected_fraction"] += 0.001
+    elif cell == "share":
+        document["bound"]["rows"][0]["foresight"] += 0.001
     else:
         document["policy"]["rows"][0]["verdict"] = "nothing"
     with pytest.raises(AssertionError):
