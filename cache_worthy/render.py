@@ -231,7 +231,11 @@ def _question_4(bound: Recovery | None) -> list[str]:
             subsequent_indent=" " * 10,
         )
     out.append("")
-    out += _prose(f"Rule: {bound.rule}. The last four columns are shares of the first.")
+    out += _prose(
+        f"Rule: {bound.rule}. The last four columns are shares of the first. "
+        "Policy-bound does not say that a policy on offer gets it: read the last column; what it "
+        "leaves needs the future, or more memory (the curve above)."
+    )
     return out
 
 

@@ -94,7 +94,7 @@ def compare(text: str, document: dict[str, Any]) -> None:
     assert f"remaining {gib(w['working_set_bytes'] - best['bytes'])} of KV" in flat
 
     bound = document["bound"]
-    lines = between(text, "capacity               compulsory", "QUESTION 4")[1:]
+    lines = between(text, "over       only", "QUESTION 4")[2:]
     body = [line.split() for line in lines if line.strip()]
     assert len(body) == len(bound["rows"]) == len(document["policy"]["rows"])
     for cells, row in zip(body, bound["rows"], strict=True):
