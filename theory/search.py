@@ -32,8 +32,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import gcd, lcm
-from typing import Any
 
 from cache_worthy.theory.algorithms import ALGORITHMS, run
 from cache_worthy.theory.cycles import offline_mean, online_mean
@@ -41,251 +39,18 @@ from cache_worthy.theory.forests import Parent, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError, Number
 from cache_worthy.theory.load_counts import Schedules, Vector, pareto
 from cache_worthy.theory.steps import Tie, Transcription, bound, divide
+from cache_worthy.theory.symbolic import ANY, ZERO, Facts, Linear, Space, courses, symbolic_instance
 
 COUNTING = frozenset({"gdsf", "freq_landlord"})
 """Policies for which repeating a request matters."""
 
-NEGATIVE, ZERO, POSITIVE = 1, 2, 4
-_ANY = NEGATIVE | ZERO | POSITIVE
-
 
 class SearchError(RuntimeError):
-    """The search contradicts itself: a witness that does not replay, or z3 gave no answer."""
+    """The search contradicts itself: a witness that does not replay."""
 
 
 class _TimeOut(Exception):
     pass
-
-
-# -- symbolic costs -------------------------------------------------------------------------------
-
-
-class Linear:
-    """A linear form of the costs; comparing two asks the :class:`Space` for a decision.
-
-    It has no constant term: a policy whose decisions are not homogeneous in the costs would raise
-    ``TypeError`` here, instead of being encoded wrongly.
-    """
-
-    __slots__ = ("coefs", "space")
-
-    def __init__(self, space: Space, coefs: tuple[Number, ...]) -> None:
-        self.space = space
-        self.coefs = coefs
-
-    def _minus(self, other: object) -> tuple[Number, ...]:
-        if isinstance(other, Linear):
-            return tuple(a - b for a, b in zip(self.coefs, other.coefs, strict=True))
-        if other == 0:
-            return self.coefs
-        raise TypeError(f"a cost compared or added to the constant {other!r}")
-
-    def __add__(self, other: object) -> Linear:
-        if isinstance(other, Linear):
-            return Linear(
-                self.space, tuple(a + b for a, b in zip(self.coefs, other.coefs, strict=True))
-            )
-        return Linear(self.space, self._minus(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: object) -> Linear:
-        return Linear(self.space, self._minus(other))
-
-    def __rsub__(self, other: object) -> Linear:
-        return -Linear(self.space, self._minus(other))
-
-    def __neg__(self) -> Linear:
-        return Linear(self.space, tuple(-a for a in self.coefs))
-
-    def __mul__(self, factor: Number) -> Linear:
-        return Linear(self.space, tuple(a * factor for a in self.coefs))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: Number) -> Linear:
-        if divisor == 1:
-            return self
-        return Linear(self.space, tuple(Fraction(a) / divisor for a in self.coefs))
-
-    def __lt__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), NEGATIVE)
-
-    def __le__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), NEGATIVE | ZERO)
-
-    def __gt__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), POSITIVE)
-
-    def __ge__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), POSITIVE | ZERO)
-
-    def __eq__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), ZERO)
-
-    def __ne__(self, other: object) -> bool:
-        return not self.space.decide(self._minus(other), ZERO)
-
-    def __bool__(self) -> bool:
-        return self != 0
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-Facts = dict[Vector, int]
-"""What a run has established: normalised linear form -> set of its possible signs."""
-
-
-class Space:
-    """Non-negative cost vectors in ``n`` dimensions, and decisions about linear forms of them."""
-
-    def __init__(self, n: int) -> None:
-        import z3
-
-        self.n = n
-        self._z3: Any = z3
-        self._costs = [z3.Real(f"c{v}") for v in range(n)]
-        self._solver = z3.SolverFor("QF_LRA")
-        self._solver.add(*(c >= 0 for c in self._costs))
-        self._normal: dict[tuple[Number, ...], tuple[Vector, bool]] = {}
-        self._terms: dict[Vector, Any] = {}
-        self._models: dict[object, tuple[Fraction, ...] | None] = {}
-        self.checks = 0
-        self.facts: Facts = {}
-        self.model: tuple[Fraction, ...] = (Fraction(1),) * n
-        self.script: tuple[bool, ...] = ()
-        self.trail: list[tuple[Vector, int, int, bool]] = []
-
-    def unit(self, v: int) -> Linear:
-        """The cost of node ``v``."""
-        return Linear(self, tuple(int(u == v) for u in range(self.n)))
-
-    def begin(self, facts: Facts, model: tuple[Fraction, ...], script: tuple[bool, ...]) -> None:
-        """Start a run: follow ``script``, then ``model``, recording what was decided."""
-        self.facts = dict(facts)
-        self.model = model
-        self.script = script
-        self.trail = []
-
-    def normal(self, coefs: tuple[Number, ...]) -> tuple[Vector, bool]:
-        """The form scaled to coprime integers, first one positive, and whether that negated it."""
-        known = self._normal.get(coefs)
-        if known is None:
-            scale = lcm(*(Fraction(a).denominator for a in coefs))
-            whole = tuple(int(a * scale) for a in coefs)
-            divisor = gcd(*whole)
-            if divisor:
-                whole = tuple(a // divisor for a in whole)
-            flip = next((a < 0 for a in whole if a), False)
-            known = (tuple(-a for a in whole) if flip else whole, flip)
-            self._normal[coefs] = known
-        return known
-
-    def decide(self, coefs: tuple[Number, ...], truth: int) -> bool:
-        """Whether the sign of the form is in ``truth``, deciding it if both answers are open."""
-        form, flip = self.normal(coefs)
-        if not any(form):
-            return bool(truth & ZERO)
-        if flip:
-            truth = (
-                (truth & ZERO)
-                | (NEGATIVE if truth & POSITIVE else 0)
-                | (POSITIVE if truth & NEGATIVE else 0)
-            )
-        possible = self.facts.get(form)
-        if possible is None:
-            possible = ZERO | POSITIVE if min(form) >= 0 else _ANY
-        yes, no = possible & truth, possible & ~truth
-        if not no:
-            return True
-        if not yes:
-            return False
-        step = len(self.trail)
-        if step < len(self.script):
-            answer = self.script[step]
-        else:
-            answer = bool(self._sign(form, self.model) & yes)
-        self.trail.append((form, yes if answer else no, no if answer else yes, answer))
-        self.facts[form] = yes if answer else no
-        return answer
-
-    @staticmethod
-    def _sign(form: Vector, model: tuple[Fraction, ...]) -> int:
-        value = sum(a * c for a, c in zip(form, model, strict=True) if a)
-        return POSITIVE if value > 0 else NEGATIVE if value < 0 else ZERO
-
-    def holds(self, facts: Facts, model: tuple[Fraction, ...]) -> bool:
-        """Whether ``model`` satisfies ``facts``."""
-        return all(self._sign(form, model) & signs for form, signs in facts.items())
-
-    def _constraint(self, form: Vector, signs: int) -> Any:
-        term = self._terms.get(form)
-        if term is None:
-            term = self._z3.Sum([a * c for a, c in zip(form, self._costs, strict=True) if a])
-            self._terms[form] = term
-        if signs == NEGATIVE:
-            return term < 0
-        if signs == ZERO:
-            return term == 0
-        if signs == POSITIVE:
-            return term > 0
-        if signs == NEGATIVE | ZERO:
-            return term <= 0
-        if signs == POSITIVE | ZERO:
-            return term >= 0
-        return term != 0
-
-    def find(
-        self, facts: Facts, gains: frozenset[Vector] = frozenset()
-    ) -> tuple[Fraction, ...] | None:
-        """Costs that satisfy ``facts`` and make one of ``gains`` positive (if any are given)."""
-        key = (frozenset(facts.items()), gains)
-        if key in self._models:
-            return self._models[key]
-        z3 = self._z3
-        self.checks += 1
-        self._solver.push()
-        self._solver.add(*(self._constraint(form, signs) for form, signs in facts.items()))
-        if gains:
-            self._solver.add(z3.Or([self._constraint(g, POSITIVE) for g in sorted(gains)]))
-        outcome = self._solver.check()
-        found: tuple[Fraction, ...] | None = None
-        if outcome == z3.sat:
-            model = self._solver.model()
-            values = [model.eval(c, model_completion=True) for c in self._costs]
-            found = tuple(Fraction(v.numerator_as_long(), v.denominator_as_long()) for v in values)
-        self._solver.pop()
-        if outcome == z3.unknown:
-            raise SearchError("z3 did not decide a system of linear inequalities")
-        self._models[key] = found
-        return found
-
-    def least_integers(self, facts: Facts, gains: frozenset[Vector]) -> tuple[int, ...]:
-        """Integer costs of least sum that satisfy ``facts`` and make one of ``gains`` positive."""
-        z3 = self._z3
-        costs = [z3.Int(f"i{v}") for v in range(self.n)]
-        pairs = list(zip(self._costs, [z3.ToReal(c) for c in costs], strict=True))
-        optimizer = z3.Optimize()
-        optimizer.add(*(c >= 0 for c in costs))
-        for form, signs in facts.items():
-            optimizer.add(z3.substitute(self._constraint(form, signs), *pairs))
-        optimizer.add(
-            z3.Or([z3.substitute(self._constraint(g, POSITIVE), *pairs) for g in sorted(gains)])
-        )
-        optimizer.minimize(z3.Sum(costs))
-        if optimizer.check() != z3.sat:
-            raise SearchError("a cone with a rational witness has no integer one")
-        model = optimizer.model()
-        return tuple(model.eval(c, model_completion=True).as_long() for c in costs)
-
-
-def symbolic_instance(parent: Parent, size: tuple[int, ...], space: Space) -> Instance:
-    """An instance whose costs are the unknowns of ``space``; it has no requests."""
-    instance = Instance(parent=parent, size=size, cost=(0,) * len(parent), requests=())
-    # The one place where an Instance holds something other than exact numbers: its own checks
-    # would refuse, and a second class with the same methods could drift away from it.
-    object.__setattr__(instance, "cost", tuple(space.unit(v) for v in range(len(parent))))
-    return instance
 
 
 # -- the search -----------------------------------------------------------------------------------
@@ -487,30 +252,18 @@ class _Explorer:
 
     def _serve(self, run_: _Run, v: int) -> Iterator[_Run]:
         """All courses that the policy can take when ``v`` is requested next."""
-        space = self.space
-        stack: list[tuple[tuple[bool, ...], tuple[Fraction, ...]]] = [((), run_.model)]
-        while stack:
-            script, model = stack.pop()
-            space.begin(run_.facts, model, script)
+
+        def play() -> tuple[Transcription, Vector]:
             algorithm = run_.algorithm.fork()
-            missing = [u for u in self.instance.path(v) if u not in algorithm.resident]
-            for _ in algorithm.serve(v):
-                pass
             loads = list(run_.loads)
-            for u in missing:
-                loads[u] += 1
-            facts, trail = space.facts, space.trail
-            yield _Run(algorithm, facts, model, tuple(loads))
-            before = dict(run_.facts)
-            answers: list[bool] = []
-            for i, (form, kept, other, answer) in enumerate(trail):
-                if i >= len(script):
-                    alternative = {**before, form: other}
-                    costs = space.find(alternative)
-                    if costs is not None:
-                        stack.append(((*answers, not answer), costs))
-                before[form] = kept
-                answers.append(answer)
+            for u in self.instance.path(v):
+                loads[u] += u not in algorithm.resident
+            algorithm.step(v)
+            return algorithm, tuple(loads)
+
+        for course in courses(self.space, play, run_.facts, run_.model):
+            algorithm, loads = course.result
+            yield _Run(algorithm, course.facts, course.model, loads)
 
     def _violated(
         self, sequence: tuple[int, ...], runs: list[_Run], layer: dict[int, list[Vector]]
@@ -586,7 +339,7 @@ class _Explorer:
                 a._minus(b) if isinstance(a, Linear) else _as_linear(b)._minus(a)
             )
             if any(form):
-                allowed = more.get(form, _ANY) & ZERO
+                allowed = more.get(form, ANY) & ZERO
                 if not allowed:
                     return None
                 more[form] = allowed

@@ -19,14 +19,9 @@ from cache_worthy.theory.cycles import CycleError, offline_mean, online_mean
 from cache_worthy.theory.forests import forests, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.load_counts import Schedules
-from cache_worthy.theory.search import (
-    Linear,
-    Space,
-    find,
-    symbolic_instance,
-    tasks_for,
-)
+from cache_worthy.theory.search import find, tasks_for
 from cache_worthy.theory.steps import bound
+from cache_worthy.theory.symbolic import Linear, Space, courses, symbolic_instance
 
 
 def test_finds_the_smallest_witness_from_nothing() -> None:
@@ -138,6 +133,20 @@ def test_load_counts_give_the_optimum() -> None:
             for vector in schedules.vectors(layer)
         )
         assert least == optimal_cost(instance, h)
+
+
+def test_courses_split_the_costs_without_overlap() -> None:
+    """Sorting three unknowns: 13 weak orders, each with a model that belongs to it alone."""
+    space = Space(3)
+
+    def play() -> tuple[bool, ...]:
+        a, b, c = (space.unit(v) for v in range(3))
+        return (a < b, a == b, b < c, b == c, a < c, a == c)
+
+    found = list(courses(space, play, {}, (Fraction(1),) * 3))
+    assert len(found) == len({c.result for c in found}) == 13
+    for course in found:
+        assert [space.holds(other.facts, course.model) for other in found].count(True) == 1
 
 
 def test_a_constant_never_slips_into_a_cost() -> None:
