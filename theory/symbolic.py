@@ -230,8 +230,10 @@ class Space:
         self._models[key] = found
         return found
 
-    def least_integers(self, facts: Facts, gains: frozenset[Vector]) -> tuple[int, ...]:
-        """Integer costs of least sum that satisfy ``facts`` and make one of ``gains`` positive."""
+    def least_integers(
+        self, facts: Facts, gains: frozenset[Vector] = frozenset()
+    ) -> tuple[int, ...]:
+        """Integer costs of least sum in the same sense as :meth:`find`."""
         z3 = self._z3
         costs = [z3.Int(f"i{v}") for v in range(self.n)]
         pairs = list(zip(self._costs, [z3.ToReal(c) for c in costs], strict=True))
@@ -239,9 +241,9 @@ class Space:
         optimizer.add(*(c >= 0 for c in costs))
         for form, signs in facts.items():
             optimizer.add(z3.substitute(self._constraint(form, signs), *pairs))
-        optimizer.add(
-            z3.Or([z3.substitute(self._constraint(g, POSITIVE), *pairs) for g in sorted(gains)])
-        )
+        if gains:
+            positive = [self._constraint(g, POSITIVE) for g in sorted(gains)]
+            optimizer.add(z3.Or([z3.substitute(g, *pairs) for g in positive]))
         optimizer.minimize(z3.Sum(costs))
         if optimizer.check() != z3.sat:
             raise SymbolicError("a cone with a rational witness has no integer one")

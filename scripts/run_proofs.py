@@ -1,0 +1,242 @@
+"""Run the claims of proofs/manifest.toml and print one line each; fail on any that differs.
+
+Exit code 0: every claim came out as stated, 1: some did not, 2: the manifest itself is unsound (a
+universal claim without a mutated twin of opposite result, a duplicate name, an unknown key).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+KINDS = ("sat", "unsat", "ratio", "count", "ok")
+RANKS = (
+    "published ground truth",
+    "invariant",
+    "established theory",
+    "hand-computed",
+    "differential",
+    "own test",
+)
+RELATIONS = {
+    "=": lambda a, b: a == b,
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+}
+OPPOSITE = {"=": "!=", "<=": ">", ">=": "<", ">": "<=", "<": ">="}
+
+
+class ManifestError(ValueError):
+    """The manifest cannot be trusted: which claim, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of the manifest; ``proofs/manifest.toml`` explains every key."""
+
+    id: str
+    claim: str
+    command: str
+    expect: str
+    covers: str
+    budget: float
+    rank: str
+    pick: str = "result"
+    full: bool = False
+    universal: bool = False
+    twin: str = ""
+
+    @property
+    def kind(self) -> str:
+        """First word of ``expect``."""
+        return self.expect.split()[0]
+
+    @property
+    def wanted(self) -> tuple[str, Fraction]:
+        """Relation and value of a ratio or a count."""
+        words = self.expect.split()[1:]
+        relation, value = words if len(words) == 2 else ("=", *words)
+        return relation, Fraction(value)
+
+    def judge(self, value: object) -> bool:
+        """Whether the value that the command printed is the expected one."""
+        if self.kind in ("sat", "unsat", "ok"):
+            return value == self.kind
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return False
+        relation, wanted = self.wanted
+        try:
+            return RELATIONS[relation](Fraction(value), wanted)
+        except ValueError:
+            return False
+
+
+def load(path: Path) -> list[Claim]:
+    """Read and check a manifest.
+
+    Raises
+    ------
+    ManifestError
+        If a claim is malformed, or a universal claim lacks a twin of opposite expectation.
+    """
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    known = {f.name for f in fields(Claim)}
+    claims: dict[str, Claim] = {}
+    for entry in data.get("claim", []):
+        name = entry.get("id", "?")
+        if unknown := set(entry) - known:
+            raise ManifestError(f"{name}: unknown key {', '.join(sorted(unknown))}")
+        try:
+            claim = Claim(**entry)
+        except TypeError as error:
+            raise ManifestError(f"{name}: {error}") from None
+        if name in claims:
+            raise ManifestError(f"{name}: stated twice")
+        if claim.kind not in KINDS or claim.rank not in RANKS:
+            raise ManifestError(f"{name}: expect {claim.expect!r}, rank {claim.rank!r}")
+        if claim.kind in ("ratio", "count"):
+            try:
+                relation, _ = claim.wanted
+            except (ValueError, TypeError):
+                relation = ""
+            if relation not in RELATIONS:
+                raise ManifestError(f"{name}: expect {claim.expect!r}: no relation and value")
+        claims[name] = claim
+    if not claims:
+        raise ManifestError("no claim at all")
+    for claim in claims.values():
+        if claim.universal:
+            twin = claims.get(claim.twin)
+            if twin is None:
+                raise ManifestError(f"{claim.id}: universal, but there is no twin {claim.twin!r}")
+            if not opposite(claim, twin):
+                raise ManifestError(
+                    f"{claim.id}: expects {claim.expect!r}, its twin {twin.expect!r}: not opposite"
+                )
+            if twin.command == claim.command:
+                raise ManifestError(f"{claim.id}: its twin runs the same command")
+            if twin.full and not claim.full:
+                raise ManifestError(f"{claim.id}: is in the quick set without its twin")
+    return list(claims.values())
+
+
+def opposite(one: Claim, two: Claim) -> bool:
+    """Whether no value can satisfy both expectations."""
+    if {one.kind, two.kind} == {"sat", "unsat"}:
+        return True
+    if one.kind != two.kind or one.kind not in ("ratio", "count"):
+        return False
+    (r1, v1), (r2, v2) = one.wanted, two.wanted
+    if r1 == "=" or r2 == "=":
+        exact, relation, value = (v1, r2, v2) if r1 == "=" else (v2, r1, v1)
+        return not RELATIONS[relation](exact, value)
+    low, high = ((r1, v1), (r2, v2)) if r1 in (">", ">=") else ((r2, v2), (r1, v1))
+    if low[0] not in (">", ">=") or high[0] not in ("<", "<="):
+        return False
+    return low[1] > high[1] or (low[1] == high[1] and (low[0], high[0]) != (">=", "<="))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one claim came out."""
+
+    claim: Claim
+    good: bool
+    got: str
+    seconds: float
+
+
+def check(claim: Claim) -> Result:
+    """Run one claim's command within its budget."""
+    words = shlex.split(claim.command)
+    if words[0] == "python":
+        words[0] = sys.executable
+    elif words[0] == "cache-worthy":
+        words[:1] = [sys.executable, "-m", "cache_worthy.cli"]
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=claim.budget,
+            check=False,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )
+    except subprocess.TimeoutExpired:
+        return Result(claim, False, f"over its budget of {claim.budget:g} s", claim.budget)
+    except OSError as error:
+        return Result(claim, False, f"cannot run: {error}", time.monotonic() - begun)
+    seconds = time.monotonic() - begun
+    try:
+        value: object = json.loads(done.stdout)
+        for key in claim.pick.split("."):
+            if not isinstance(value, dict):
+                raise KeyError(key)
+            value = value[key]
+    except (ValueError, KeyError):
+        last = (done.stderr.strip().splitlines() or ["no JSON on stdout"])[-1]
+        got = f"exit code {done.returncode}, no {claim.pick}: {last}"
+        return Result(claim, False, got, seconds)
+    return Result(claim, claim.judge(value), str(value), seconds)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--full", action="store_true", help="the whole manifest, not the quick set")
+    parser.add_argument("--only", metavar="TEXT", help="only claims whose name contains TEXT")
+    parser.add_argument("--manifest", type=Path, default=ROOT / "proofs" / "manifest.toml")
+    parser.add_argument("--jobs", type=int, default=2, help="claims at a time (default 2)")
+    parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
+    args = parser.parse_args(argv)
+    try:
+        claims = load(args.manifest)
+    except (ManifestError, OSError, tomllib.TOMLDecodeError) as error:
+        print(f"{args.manifest}: {error}", file=sys.stderr)
+        return 2
+    chosen = [
+        c for c in claims if (args.full or not c.full) and (not args.only or args.only in c.id)
+    ]
+    if not chosen:
+        print("no claim was chosen", file=sys.stderr)
+        return 2
+    if args.list:
+        for c in chosen:
+            print(f"{c.id}: {c.claim}\n    {c.command}\n    expects {c.expect}; {c.covers}")
+        return 0
+    begun = time.monotonic()
+    bad = 0
+    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        for result in pool.map(check, chosen):
+            c = result.claim
+            state = "ok  " if result.good else "FAIL"
+            got = result.got if result.good else f"{result.got} (expected {c.expect})"
+            line = f"{state} {result.seconds:6.1f} s  {c.id:<40} {got:<12} {c.claim}; {c.covers}"
+            print(line, flush=True)
+            bad += not result.good
+    twins = sum(c.universal for c in chosen)
+    print(
+        f"{len(chosen) - bad} of {len(chosen)} claims as stated, {twins} of them universal with a "
+        f"mutated twin of opposite result, in {time.monotonic() - begun:.0f} s"
+    )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
