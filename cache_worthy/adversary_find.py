@@ -62,6 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="beat R, an integer or p/q, instead of k/(k-h+1)",
     )
     parser.add_argument(
+        "--falling",
+        action="store_true",
+        help="only costs per size that never rise from root to leaf",
+    )
+    parser.add_argument(
         "--cycle",
         action="store_true",
         help="look for request cycles repeated for ever, against the exact minimum cycle mean",
@@ -95,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         tie=args.tie,
         cycle=args.cycle,
         ratio=args.ratio,
+        falling=args.falling,
         timeout=args.timeout,
         **more,
     )
@@ -111,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
             "tie": args.tie,
             "cycle": args.cycle,
             "ratio": args.ratio,
+            "falling": args.falling,
         },
         "complete_nodes": result.complete_nodes,
         "coverage": asdict(result.coverage),
@@ -172,6 +179,8 @@ def _words(args: argparse.Namespace, result: SearchResult, witness: dict[str, An
         f"{args.policy}, {capacities}: at most {args.max_nodes} nodes of size "
         f"1..{args.max_size}, {what} {args.max_requests} requests, ties: {args.tie}"
     )
+    if args.falling:
+        scope += ", cost per size never rising with depth"
     covered = (
         f"covered: {c.forests:,} forests with capacities, {c.sequences:,} request sequences, "
         f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "

@@ -21,12 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from cache_worthy.theory.potential import PotentialName, Report, check_potential, check_run
-
 from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.forests import sized_forests, symmetries
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.load_counts import Schedules
+from cache_worthy.theory.potential import PotentialName, Report, check_potential, check_run
 from cache_worthy.theory.search import COUNTING
 from cache_worthy.theory.symbolic import Course, Space, courses, symbolic_instance
 

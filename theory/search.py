@@ -136,6 +136,7 @@ class Task:
     tie: Tie = "lru"
     cycle: bool = False
     ratio: Number | None = None
+    falling: bool = False
 
     @property
     def limit(self) -> Fraction:
@@ -215,8 +216,20 @@ class _Explorer:
         if task.tie == "node":
             group = group[:1]
         algorithm = ALGORITHMS[task.policy](self.instance, task.k, tie=task.tie)
-        start = _Run(algorithm, {}, (Fraction(1),) * len(task.parent), (0,) * len(task.parent))
+        facts = self._falling() if task.falling else {}
+        # Cost per size 1 everywhere satisfies them.
+        model = tuple(Fraction(s) for s in task.size)
+        start = _Run(algorithm, facts, model, (0,) * len(task.parent))
         self._extend((), group, self.schedules.start(), [start], self.leaves)
+
+    def _falling(self) -> Facts:
+        """Cost per size never rises from parent to child."""
+        space, size = self.space, self.task.size
+        space.begin({}, tuple(Fraction(s) for s in size), ())
+        for v, p in enumerate(self.task.parent):
+            if p is not None and not space.unit(v) * size[p] <= space.unit(p) * size[v]:
+                raise SearchError("equal densities do not satisfy the assumption")
+        return space.facts
 
     def _extend(
         self,
@@ -439,6 +452,7 @@ def tasks_for(
     tie: Tie = "lru",
     cycle: bool = False,
     ratio: Number | None = None,
+    falling: bool = False,
 ) -> list[Task]:
     """All sized forests on ``n`` nodes under all admissible capacities.
 
@@ -455,7 +469,7 @@ def tasks_for(
             for hh in (h,) if h is not None else range(1, kk + 1):
                 if hh <= kk:
                     tasks.append(
-                        Task(policy, parent, size, kk, hh, max_requests, tie, cycle, ratio)
+                        Task(policy, parent, size, kk, hh, max_requests, tie, cycle, ratio, falling)
                     )
     return tasks
 
@@ -471,6 +485,7 @@ def find(
     tie: Tie = "lru",
     cycle: bool = False,
     ratio: Number | None = None,
+    falling: bool = False,
     timeout: float | None = None,
     runner: Runner = one_by_one,
 ) -> SearchResult:
@@ -493,6 +508,8 @@ def find(
         witness are exact.
     ratio : int or Fraction, optional
         Beat this instead of ``k/(k-h+1)``.
+    falling : bool
+        Only costs per size that never rise from root to leaf: the safe sub-case of Landlord.
     timeout : float, optional
         Seconds after which to stop with status ``"timeout"``.
     runner : callable
@@ -507,7 +524,16 @@ def find(
     coverage = Coverage()
     for n in range(1, max_nodes + 1):
         tasks = tasks_for(
-            policy, n, max_requests, max_size=max_size, k=k, h=h, tie=tie, cycle=cycle, ratio=ratio
+            policy,
+            n,
+            max_requests,
+            max_size=max_size,
+            k=k,
+            h=h,
+            tie=tie,
+            cycle=cycle,
+            ratio=ratio,
+            falling=falling,
         )
         complete = True
         witnesses: list[Witness] = []

@@ -44,6 +44,11 @@ def test_nothing_smaller_exists(nodes: int, requests: int) -> None:
     assert (result.status, result.complete_nodes) == ("unsat", nodes)
 
 
+def test_safe_sub_case_holds_where_the_rule_fails() -> None:
+    """The same range that holds the smallest witness, with cost per size falling with depth."""
+    assert find("landlord", 4, 6, k=3, h=2, falling=True).status == "unsat"
+
+
 def test_lru_is_beaten_without_bound_on_flat_instances() -> None:
     witness = find("lru", 4, 5, k=3, h=2).witness
     assert witness is not None
