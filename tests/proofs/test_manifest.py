@@ -1,0 +1,167 @@
+"""The manifest and its runner: a false claim fails the run, an unsound manifest is refused.
+
+The claims themselves are run by ``make proofs``; a few cheap ones are run here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFEST = ROOT / "proofs" / "manifest.toml"
+
+
+def _load_runner() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("run_proofs", ROOT / "scripts" / "run_proofs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["run_proofs"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+runner = _load_runner()
+
+HOLDS = """
+[[claim]]
+id = "row"
+claim = "the load row"
+command = "python scripts/prove_rows.py cosigned.load"
+expect = "unsat"
+covers = "all reals"
+budget = 60
+rank = "established theory"
+universal = true
+twin = "mutants"
+
+[[claim]]
+id = "mutants"
+claim = "its mutants"
+command = "python scripts/prove_rows.py cosigned.load --mutants"
+expect = "sat"
+covers = "each"
+budget = 60
+rank = "established theory"
+"""
+
+FALSE = """
+[[claim]]
+id = "deliberately-false"
+claim = "a mutated row holds"
+command = "python scripts/prove_rows.py cosigned.load --mutants"
+expect = "unsat"
+covers = "each"
+budget = 60
+rank = "own test"
+"""
+
+
+def test_a_true_manifest_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "manifest.toml"
+    file.write_text(HOLDS, encoding="utf-8")
+    assert runner.main(["--manifest", str(file)]) == 0
+    assert "2 of 2 claims as stated, 1 of them universal" in capsys.readouterr().out
+
+
+def test_a_false_claim_in_a_copy_of_the_manifest_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "manifest.toml"
+    file.write_text(MANIFEST.read_text(encoding="utf-8") + FALSE, encoding="utf-8")
+    code = runner.main(["--manifest", str(file), "--only", "deliberately-false"])
+    assert code == 1
+    out = capsys.readouterr().out
+    assert out.startswith("FAIL")
+    assert "sat (expected unsat)" in out
+
+
+def test_a_command_over_its_budget_or_without_a_result_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = FALSE.replace("budget = 60", "budget = 0.05")
+    lost = FALSE.replace('expect = "unsat"', 'expect = "unsat"\npick = "nothing"')
+    broken = FALSE.replace("cosigned.load --mutants", "cosigned.nothing")
+    for i, text in enumerate((slow, lost, broken)):
+        file = tmp_path / f"{i}.toml"
+        file.write_text(text, encoding="utf-8")
+        assert runner.main(["--manifest", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "over its budget" in out
+    assert "no 'nothing' in the output" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('twin = "mutants"', 'twin = "nobody"'), "there is no twin"),
+        (('expect = "sat"', 'expect = "unsat"'), "not opposite"),
+        (('rank = "established theory"', 'rank = "proven"'), "rank"),
+        (('id = "mutants"', 'id = "row"'), "stated twice"),
+        (('covers = "each"', 'covers = "each"\nnote = "x"'), "unknown key"),
+        (('expect = "sat"', 'expect = "count about 3"'), "no relation and value"),
+        (("cosigned.load --mutants", "cosigned.load"), "reads the same result"),
+    ],
+)
+def test_an_unsound_manifest_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
+) -> None:
+    text = HOLDS.replace(*change)
+    assert text != HOLDS
+    file = tmp_path / "manifest.toml"
+    file.write_text(text, encoding="utf-8")
+    assert runner.main(["--manifest", str(file)]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_every_row_of_both_tables_is_in_the_manifest() -> None:
+    from cache_worthy.theory.rows import TABLES
+
+    claims = {claim.id: claim for claim in runner.load(MANIFEST)}
+    for table in TABLES.values():
+        for row in table():
+            claim = claims[f"row.{row.table}.{row.name}"]
+            assert claim.universal
+            assert claim.command.endswith(f"{row.table}.{row.name}")
+
+
+def test_every_command_names_something_that_exists() -> None:
+    for claim in runner.load(MANIFEST):
+        words = claim.command.split()
+        assert words[0] in ("python", "cache-worthy")
+        if words[0] == "python":
+            assert (ROOT / words[1]).is_file(), claim.id
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        ("sat", "unsat", True),
+        ("sat", "sat", False),
+        ("count 0", "count >= 1", True),
+        ("count 0", "count >= 0", False),
+        ("ratio <= 3/2", "ratio > 3/2", True),
+        ("ratio <= 3/2", "ratio >= 3/2", False),
+        ("ratio 3/2", "count 2", False),
+        ("ok", "sat", False),
+    ],
+)
+def test_opposite_expectations(one: str, two: str, expected: bool) -> None:
+    claims = [runner.Claim("x", "x", "x", expect, "x", 1, "own test") for expect in (one, two)]
+    assert runner.opposite(*claims) is expected
+    assert runner.opposite(*reversed(claims)) is expected
+
+
+def test_values_are_compared_exactly() -> None:
+    claim = runner.Claim("x", "x", "x", "ratio > 3/2", "x", 1, "own test")
+    assert claim.judge("11/7")
+    assert not claim.judge("3/2")
+    assert not claim.judge(1.6)
+    assert not claim.judge(None)
+    assert not claim.judge("large")
+    assert not runner.Claim("x", "x", "x", "count 1", "x", 1, "own test").judge(True)
