@@ -133,3 +133,15 @@ def test_documented_commands_exist() -> None:
             assert (ROOT / script).is_file(), f"{name}: {script}"
         for command in re.findall(r"(?:^|\s)cache-worthy ([a-z][a-z-]+)", code):
             assert command in commands, f"{name}: cache-worthy {command}"
+
+
+def test_named_files_exist() -> None:
+    # `sim/policies/NAME.py` is a pattern, `data/raw` is fetched; every other path must be there.
+    named = [
+        (name, path)
+        for name, text in documents()
+        for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text)
+        if "NAME" not in path and not path.startswith(("data/raw", "FAST25-release", "kvcache-ai"))
+    ]
+    assert len(named) > 15
+    assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
