@@ -18,6 +18,7 @@ from cache_worthy.theory.exhaustion import exhaust
 
 
 def main() -> int:
+    """Exhaust the scope and print what was covered and found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

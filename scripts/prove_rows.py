@@ -17,6 +17,7 @@ from cache_worthy.theory.rows import FOREST_MUTANTS, TABLES, check_rent_on_fores
 
 
 def main() -> int:
+    """Decide what was asked for and print it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

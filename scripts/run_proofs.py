@@ -219,6 +219,7 @@ def judge(claim: Claim, output: Output) -> Result:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Run the chosen claims."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
