@@ -31,6 +31,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("plot_distributions.py", "--no-figures"),
     ("replay_check.py",),
     ("h1_check.py",),
+    ("oracle_check.py",),
     ("blocks_check.py",),
 )
 

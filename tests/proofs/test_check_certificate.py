@@ -9,7 +9,9 @@ import io
 import json
 import subprocess
 import sys
+import types
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +23,14 @@ from oracle_cases import block_cases, instance_of_trace
 
 from cache_worthy.oracles import lp as lp_module
 from cache_worthy.oracles.bound import offline_bound
-from cache_worthy.oracles.certificate import Certified, Prices, evaluate, exact_bound, to_json
+from cache_worthy.oracles.certificate import (
+    Certified,
+    Prices,
+    certify,
+    evaluate,
+    exact_bound,
+    to_json,
+)
 from cache_worthy.oracles.groups import BlockTrace, group_references, trace_of_requests
 from cache_worthy.oracles.lp import Link
 from cache_worthy.oracles.optimal import optimal_cost
@@ -260,3 +269,58 @@ def test_imports_the_standard_library_only() -> None:
     }
     assert roots
     assert roots <= sys.stdlib_module_names
+
+
+@cache
+def certificates() -> list[tuple[BlockTrace, dict[str, Any], int]]:
+    """Seeded traces, certificates with the solver's links and with random ones, the optimum."""
+    out = []
+    rng = Random(2)
+    for _ in range(60):
+        requests = [tuple(rng.randrange(2) for _ in range(rng.randint(1, 4))) for _ in range(12)]
+        trace = trace_of_requests(requests, sorted([0, *(rng.randrange(30) for _ in range(4))]))
+        capacity = max(4, len(trace.parent) // 2)
+        grouped = group_references(trace)
+        answer = lp_module.relax(trace, grouped, capacity, rows="A3")
+        optimum = optimal_cost(instance_of_trace(trace), capacity) * int(trace.unit)
+        rows = lp_module._dependency_rows(trace, grouped, every=True)
+        some = [(row.link, float(rng.randrange(30))) for row in rows if rng.random() < 0.4]
+        for links in (answer.links, some):
+            certified = certify(trace, grouped, capacity, answer.prices, links)
+            document = json.loads(to_json(trace, capacity, certified))
+            document["lower_bound"] = None
+            out.append((trace, document, int(optimum)))
+    return out
+
+
+def above_the_optimum(module: Any) -> int:
+    """How many of the certificates a checker takes for more than the optimum."""
+    count = 0
+    for trace, document, optimum in certificates():
+        depth = [n - 1 for n in trace.size_upto]
+        sentence = module.check(document, trace.terminal, trace.parent, depth)
+        count += int(sentence.split("\n")[0].rsplit(" ", 1)[1]) > optimum
+    return count
+
+
+def test_the_checker_is_never_above_the_optimum_here() -> None:
+    assert above_the_optimum(checker) == 0
+    assert sum(bool(document["links"]) for _, document, _ in certificates()) > 3
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ("before[s + 1]", "before[s]"),
+        ("(capacity - length[t])", "(capacity - length[t] - 1)"),
+        ("best = max(best, running)", "best = running"),
+        ("+ extra.get((t, d), 0)", "- extra.get((t, d), 0)"),
+        ("bound += scale * cost\n                running", "bound += scale * cost + 1; running"),
+    ],
+)
+def test_a_broken_checker_is_caught(line: str, broken: str) -> None:
+    source = CHECKER.read_text(encoding="utf-8")
+    assert source.count(line) == 1
+    module = types.ModuleType("broken")
+    exec(compile(source.replace(line, broken), "broken", "exec"), module.__dict__)  # noqa: S102
+    assert above_the_optimum(module) > 0
