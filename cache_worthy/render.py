@@ -20,7 +20,7 @@ _INDENT = "  "
 
 def render(analysis: Analysis) -> str:
     """All sections that the run reached, and the footer."""
-    out = list(_workload(analysis))
+    out = [*_summary(analysis), *_workload(analysis)]
     out += _question_1(analysis)
     if analysis.capacity is not None:
         out += _capacity(analysis, analysis.capacity)
@@ -80,6 +80,34 @@ def _dist(d: Distribution, *, with_max: bool = True) -> str:
 
 def _times(value: float | None) -> str:
     return "--" if value is None else f"{value:.1f}x"
+
+
+def _summary(a: Analysis) -> list[str]:
+    """The answers in a line each; their reasons follow."""
+    out = _title("IN SHORT")
+    if a.capacity is None or a.policy is None or a.pin is None:
+        out += _prose("Prefix caching is not worth enabling on this log (question 1).")
+        return out
+    best = a.capacity.recommended
+    row = next(r for r in a.policy.rows if r.bytes == best.bytes)
+    out += _prose(
+        f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill recompute."
+    )
+    out += _prose(
+        f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
+        f"{gib(a.workload.floor_bytes)} is the least that serves this log."
+    )
+    out += _prose(
+        f"At that size stay with {a.policy.baseline}."
+        if row.best == a.policy.baseline
+        else f"At that size {row.best} would save {percent(row.saving_fraction, 2)} of recompute."
+    )
+    if a.pin.pins:
+        out += _prose(
+            f"Pinning {len(a.pin.pins)} prefixes ({gib(a.pin.together_bytes)}) protects at most "
+            f"{percent(a.pin.together_protected_fraction)} of what caching can save."
+        )
+    return out
 
 
 def _workload(a: Analysis) -> Iterable[str]:
@@ -288,12 +316,12 @@ def _pins(pins: Pins) -> list[str]:
             f"{percent(pins.together_protected_fraction)} of what caching can save"
         ),
         "",
-        "            refs   depth   blocks  subtree        pin KV  protects   first in record",
+        "           refs   depth  blocks  subtree        pin KV  protects  first record",
     ]
     for n, p in enumerate(pins.pins):
         out.append(
-            f"    #{n:<3}{p.references:>8}{p.depth:>8}{p.blocks:>9}{p.subtree_blocks:>9}"
-            f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>18}"
+            f"    #{n:<3}{p.references:>7}{p.depth:>8}{p.blocks:>8}{p.subtree_blocks:>9}"
+            f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>14}"
         )
     out.append("")
     out += _prose(

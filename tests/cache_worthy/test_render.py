@@ -111,6 +111,20 @@ def compare(text: str, document: dict[str, Any]) -> None:
     classes = {row["policy_class"] for row in bound["rows"]}
     assert all(c in flat for c in classes)
 
+    pins = document["pin"]
+    assert f"Give it {gib(best['bytes'])} ({percent(best['fraction'])} of the working set)" in flat
+    there = next(r for r in document["policy"]["rows"] if r["bytes"] == best["bytes"])
+    advice = (
+        "At that size stay with lru."
+        if there["best"] == "lru"
+        else f"At that size {there['best']} would save {percent(there['saving_fraction'], 2)} of"
+    )
+    assert advice in flat
+    assert (
+        f"Pinning {len(pins['pins'])} prefixes ({gib(pins['together_bytes'])}) protects at most "
+        f"{percent(pins['together_protected_fraction'])} of what" in flat
+    )
+
     table = document["policy"]
     lines = between(text, "better; 1.0000", "* = cheapest")[1:]
     parsed = [line.replace(" [!]", "[!]").split() for line in lines if line.strip()]
@@ -129,7 +143,6 @@ def compare(text: str, document: dict[str, Any]) -> None:
         assert f"{percent(row['fraction'])}{label} {row['verdict']}" in flat
     assert f"compulsory cost {table['compulsory_cost']:.3e} FLOPs" in flat
 
-    pins = document["pin"]
     listed = [line.split() for line in text.splitlines() if re.match(r"\s+#\d", line)]
     assert len(listed) == len(pins["pins"])
     for n, (cells, p) in enumerate(zip(listed, pins["pins"], strict=True)):
@@ -148,6 +161,8 @@ def compare(text: str, document: dict[str, Any]) -> None:
         f"{percent(pins['together_protected_fraction'])} of avoidable recompute = "
         f"{percent(pins['together_fraction_of_prefill'])} of the whole" in flat
     )
+
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
