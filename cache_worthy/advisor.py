@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cache_worthy import __version__
 from cache_worthy.capacity import CapacityCurve, measure_curve
+from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import Log
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
@@ -44,6 +45,8 @@ class Options:
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     top_pins: int = DEFAULT_PINS
     bound: bool = True
+    engine: Engine = "generic"
+    gpu_gib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ class Parameters:
     own_policies: tuple[str, ...]
     pins: int
     bound: bool
+    engine: Engine
+    gpu_gib: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class Analysis:
     """The whole result: what ``--json`` writes and the tables render.
 
     ``capacity``, ``policy``, ``bound`` and ``pin`` are None when question 1 ended the run, ``bound``
-    also when it was not asked for.
+    also when it was not asked for; ``engine`` is None for the generic engine too.
     """
 
     tool: str
@@ -93,6 +98,7 @@ class Analysis:
     policy: PolicyTable | None
     bound: Recovery | None
     pin: Pins | None
+    engine: EngineAdvice | None
 
 
 def analyze(
@@ -115,16 +121,36 @@ def analyze(
     chosen = None
     if options.capacity is not None:
         chosen = options.capacity(forest.distinct, size.block)
-    curve = table = recovery = pins = None
+    curve = table = recovery = pins = advice = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         curve = measure_curve(forest, size, cost, step)
+        shown = chosen
+        if shown is None and options.gpu_gib is not None:
+            room = gpu_room(model, options.gpu_gib)
+            if workload.floor_bytes <= room < curve.recommended_bytes:
+                shown = room
         capacities = table_capacities(
-            workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, chosen
+            workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, shown
         )
         table = measure_policies(forest, size, cost, capacities, options.own_policies, step)
         if options.bound:
             recovery = measure_recovery(paths, forest.depth, cost, table, step)
+        advice = advise(
+            options.engine,
+            log.requests,
+            forest,
+            size,
+            cost,
+            model,
+            tokens,
+            [capacity for capacity, _ in capacities],
+            curve.recommended_bytes if shown is None else shown,
+            curve.recommended_bytes,
+            workload.floor_bytes,
+            options.gpu_gib,
+            step,
+        )
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
     return Analysis(
         tool="cache-worthy",
@@ -137,6 +163,8 @@ def analyze(
             own_policies=tuple(options.own_policies),
             pins=options.top_pins,
             bound=options.bound,
+            engine=options.engine,
+            gpu_gib=options.gpu_gib,
         ),
         input=Input(
             source=log.source,
@@ -156,6 +184,7 @@ def analyze(
         policy=table,
         bound=recovery,
         pin=pins,
+        engine=advice,
     )
 
 

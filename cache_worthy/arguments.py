@@ -130,6 +130,11 @@ def _count(least: int) -> Callable[[str], int]:
     return parse
 
 
+def positive_number(text: str) -> float:
+    """A finite number > 0."""
+    return _number(above=0)(text)
+
+
 def positive_int(text: str) -> int:
     """An integer >= 1."""
     return _count(1)(text)

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
+from cache_worthy.engines import PINS
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import PolicyTable
 from cache_worthy.recoverable import Recovery
+from cache_worthy.render_engine import memory_section, pins_note, policy_section
 from cache_worthy.workload import Distribution
 
 WIDTH = 72
@@ -26,9 +28,14 @@ def render(analysis: Analysis) -> str:
         out += _capacity(analysis, analysis.capacity)
     if analysis.policy is not None and analysis.capacity is not None:
         out += _question_4(analysis.bound)
-        out += _policy(analysis.policy)
+        if analysis.engine is None:
+            out += _policy(analysis.policy)
+        else:
+            out += policy_section(analysis.engine, analysis.policy)
+            out += memory_section(analysis.engine.memory, analysis.engine.engine)
     if analysis.pin is not None:
         out += _pins(analysis.pin)
+        out += pins_note(PINS[analysis.parameters.engine])
     out += _footer(analysis)
     return "\n".join(out) + "\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from cache_worthy import arguments as arg
+from cache_worthy.engines import ENGINES
 from cache_worthy.output import Progress, check_output, note, to_json, write_output
 
 SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
@@ -26,6 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-bound", action="store_true", help="skip question 4 (the lower bound takes seconds)"
     )
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="generic",
+        help="speak of this server: its own options first, the flag to type, memory flags, what "
+        "it can pin (default generic)",
+    )
+    parser.add_argument(
+        "--gpu-gib",
+        type=arg.positive_number,
+        metavar="G",
+        help="with --engine: memory of the GPUs of one replica together, for the memory flags",
+    )
     arg.add_output(parser)
 
 
@@ -39,6 +53,11 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.sim.policies import POLICIES
 
     check_output(args.output, args.force)
+    arg.require(
+        args.gpu_gib is None or args.engine != "generic",
+        f"--gpu-gib {args.gpu_gib}: only with --engine sglang or --engine vllm, whose memory flags "
+        "it is for",
+    )
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
     log = read_log(args.log, arg.ingest_options(args))
@@ -52,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         own_policies=own,
         top_pins=args.pins,
         bound=not args.no_bound,
+        engine=args.engine,
+        gpu_gib=args.gpu_gib,
     )
     try:
         analysis = analyze(log, options, progress.step)

@@ -1,0 +1,444 @@
+"""Advice in the words of one serving engine: its own options, the flag to type, memory, pins.
+
+A table of what the engine offers stands at the same capacities and in the same unit as the
+research policies, on equal terms: whole blocks, prompts only, one request at a time. Sources of
+every statement about an engine: `cache_worthy.sim.sglang.versions`, the engines' documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.trace import Request
+
+Engine = Literal["generic", "sglang", "vllm"]
+ENGINES: tuple[Engine, ...] = ("generic", "sglang", "vllm")
+
+WORTH_CHANGING = 0.01
+"""A flag is recommended when it saves at least this share of the engine's default recompute."""
+
+GPU_SHARE = 0.9
+"""Of the GPU for weights and KV cache, when asking what fits: near both engines' defaults (vLLM
+0.92, SGLang chosen by the server near 0.88)."""
+
+VLLM_BLOCK_TOKENS = 16
+"""vLLM's default block size; hybrid models may force a larger one."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOption:
+    """One thing that can be set on the engine, or that it does by itself.
+
+    Attributes
+    ----------
+    label : str
+        As the table shows it.
+    flag : str or None
+        What to type; None where there is nothing to type.
+    default : bool
+        What the engine does unless told otherwise.
+    total_cost : tuple of int
+        Recompute at each capacity of the table.
+    cost_ratio : tuple of float or None
+        Over the compulsory minimum.
+    token_hit_rate : tuple of float or None
+        By token, cold, whole log.
+    note : str
+        What the reader must know about this row, or "".
+    """
+
+    label: str
+    flag: str | None
+    default: bool
+    total_cost: tuple[int, ...]
+    cost_ratio: tuple[float | None, ...]
+    token_hit_rate: tuple[float | None, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The recommended KV bytes as flags of the engine.
+
+    Attributes
+    ----------
+    recommended_bytes : int
+        Of question 3.
+    kv_bytes, kv_tokens : int
+        What the flags are for: the recommendation, or what the GPU has room for if that is less.
+    weights_bytes : int
+        Two bytes a parameter.
+    gpu_bytes : int or None
+        As given by the user.
+    fraction : float or None
+        (weights + KV) / GPU memory, rounded up to two decimals; None without a GPU size.
+    room_bytes : int or None
+        What 90 percent of the GPU leaves for KV after the weights (may be negative).
+    fits : bool or None
+        Whether the GPU holds the weights and ``kv_bytes``.
+    flags : tuple of str
+        What to type.
+    left_out : tuple of str
+        What the translation does not know.
+    """
+
+    recommended_bytes: int
+    kv_bytes: int
+    kv_tokens: int
+    weights_bytes: int
+    gpu_bytes: int | None
+    room_bytes: int | None
+    fraction: float | None
+    fits: bool | None
+    flags: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAdvice:
+    """What to do on one engine.
+
+    Attributes
+    ----------
+    engine : {"sglang", "vllm"}
+    server : str
+        The version that the options are those of.
+    options : tuple of EngineOption
+        The default first.
+    at : int
+        Index of the capacity that the verdict is about: the user's, else the recommended.
+    best : str
+        Label of the option to run.
+    saving_cost : int
+        FLOPs that it saves against the default there.
+    saving_fraction : float
+        Of the default's total recompute.
+    verdict : str
+        In words.
+    type_this : str or None
+        The exact options for the command line, or None when there is nothing to set.
+    memory : Memory
+    pins : str
+        Where this engine can hold a prefix, in words.
+    """
+
+    engine: str
+    server: str
+    options: tuple[EngineOption, ...]
+    at: int
+    best: str
+    saving_cost: int
+    saving_fraction: float
+    verdict: str
+    type_this: str | None
+    memory: Memory
+    pins: str
+
+
+def weights_bytes(model: Model) -> int:
+    """Two bytes a parameter; without embeddings where the model file has no vocabulary."""
+    return 2 * (model.parameters_total if model.vocabulary else model.parameters)
+
+
+def gpu_room(model: Model, gpu_gib: float) -> int:
+    """Bytes for KV that `GPU_SHARE` of the memory leaves after the weights; may be negative."""
+    return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
+
+
+PINS: Mapping[str, str] = {
+    "generic": (
+        "Whether a prefix can be held depends on the server. TensorRT-LLM takes a retention "
+        "priority by token range: KvCacheRetentionConfig with TokenRangeRetentionConfig(0, "
+        "tokens of the prefix, priority up to 100; the default is 35). SGLang protects softly, "
+        "vLLM not at all: --engine sglang and --engine vllm say more."
+    ),
+    "sglang": (
+        "SGLang has no hard pin on the GPU. --enable-session-radix-cache protects the prefixes of "
+        "open sessions, softly: they still leave when nothing else can. With HiCache, host pins "
+        "expire (SGLANG_HICACHE_MAX_PINNED_RATIO bounds them). Otherwise give requests with these "
+        "prefixes a higher priority and run --radix-eviction-policy priority."
+    ),
+    "vllm": (
+        "vLLM cannot hold a prefix: there is nothing to set, and the prefixes above stay only "
+        "while they are used. What helps is memory, or sending the requests that share a prefix "
+        "close to one another."
+    ),
+}
+
+
+def advise(
+    engine: Engine,
+    requests: Sequence[Request],
+    forest: PrefixForest,
+    size: BlockSize,
+    cost: BlockCost,
+    model: Model,
+    block_tokens: int,
+    capacities: Sequence[int],
+    chosen: int,
+    recommended: int,
+    floor: int,
+    gpu_gib: float | None,
+    step: Callable[[str], None] = lambda text: None,
+) -> EngineAdvice | None:
+    """Replay the options of an engine and say what to type; None for the generic engine.
+
+    Parameters
+    ----------
+    engine : {"generic", "sglang", "vllm"}
+    requests, forest, size, cost, model, block_tokens
+        The log and how it is counted.
+    capacities : sequence of int
+        Bytes, the columns of the policy table.
+    chosen : int
+        Which of them the verdict is about.
+    recommended, floor : int
+        Bytes of KV cache that question 3 recommends and that question 2 demands.
+    gpu_gib : float or None
+        Memory of the GPUs of one replica together.
+    step : callable
+        Told what is being replayed.
+    """
+    if engine == "generic":
+        return None
+    replays = (
+        _sglang(requests, block_tokens) if engine == "sglang" else _vllm(requests, block_tokens)
+    )
+    table = cost.cumulative(forest.depth)
+    compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
+    prompt = sum(r.input_length for r in requests)
+    options: list[EngineOption] = []
+    for label, flag, note, replay in replays:
+        totals: list[int] = []
+        rates: list[float | None] = []
+        for number, capacity in enumerate(capacities, 1):
+            step(f"{engine}: {label} at capacity {number}/{len(capacities)}")
+            matched, hit = replay(capacity // size.block)
+            totals.append(
+                sum(
+                    table[len(r.hash_ids)] - table[k]
+                    for r, k in zip(requests, matched, strict=True)
+                )
+            )
+            rates.append(hit / prompt if prompt else None)
+        options.append(
+            EngineOption(
+                label=label,
+                flag=flag,
+                default=not options,
+                total_cost=tuple(totals),
+                cost_ratio=tuple(t / compulsory if compulsory else None for t in totals),
+                token_hit_rate=tuple(rates),
+                note=note,
+            )
+        )
+    at = list(capacities).index(chosen)
+    base = options[0].total_cost[at]
+    typed = [o for o in options if o.flag is not None]
+    best = min(typed, key=lambda o: o.total_cost[at], default=options[0])
+    saving = base - best.total_cost[at]
+    share = saving / base if base else 0.0
+    if engine == "vllm":
+        best, saving, share = options[0], 0, 0.0
+        verdict = (
+            "vLLM offers no choice of GPU eviction policy: there is no flag to set. What you can "
+            "change is memory (below) and the order in which requests arrive."
+        )
+        type_this = None
+    elif share < WORTH_CHANGING:
+        gain = f" The best other option saves {share:.2%}." if saving > 0 else ""
+        best, saving, share = options[0], 0, 0.0
+        verdict = (
+            f"keep the default: no other option saves {WORTH_CHANGING:.0%} of the recompute on "
+            f"this log.{gain}"
+        )
+        type_this = options[0].flag
+    else:
+        verdict = (
+            f"{best.label} saves {share:.2%} of total recompute vs {options[0].label} "
+            f"({saving:.3e} FLOPs) on this log at this capacity."
+        )
+        type_this = best.flag
+    return EngineAdvice(
+        engine=engine,
+        server=_server(engine),
+        options=tuple(options),
+        at=at,
+        best=best.label,
+        saving_cost=saving,
+        saving_fraction=share,
+        verdict=verdict,
+        type_this=type_this,
+        memory=_memory(engine, model, size, block_tokens, recommended, floor, gpu_gib),
+        pins=PINS[engine],
+    )
+
+
+_Replay = Callable[[int], tuple[Sequence[int], int]]
+
+
+def _sglang(
+    requests: Sequence[Request], block_tokens: int
+) -> list[tuple[str, str | None, str, _Replay]]:
+    """Options of SGLang's command line: label, flag, note, replay."""
+    from cache_worthy.sim.sglang import (
+        CURRENT,
+        STRATEGIES,
+        PagedLog,
+        flag_for,
+        replay_sglang,
+    )
+
+    log = PagedLog.from_requests(requests, block_tokens=block_tokens, generated="ignore")
+    budget = _median_growth(log.prompts) * block_tokens
+    settings: list[tuple[str, dict[str, int], str]] = [
+        ("lru", {}, "the default"),
+        (
+            "lfu",
+            {},
+            "counts never fall, so a prefix that was hot and is not stays: check a later log",
+        ),
+        ("slru", {}, "a request counts twice (sglang#30689), so this default acts as lru"),
+        ("slru", {"protected_threshold": 3}, ""),
+        (
+            "tlru",
+            {"threshold": budget},
+            "meant for tail latency: threshold is the median of new tokens in a prompt",
+        ),
+    ]
+    if len(set(log.priorities)) > 1:
+        settings.append(("priority", {}, "with the priorities of this log"))
+    else:
+        settings.append(("priority", {}, "no two priorities in this log: acts as lru"))
+
+    def make(name: str, parameters: Mapping[str, int]) -> _Replay:
+        def replay(blocks: int) -> tuple[Sequence[int], int]:
+            result = replay_sglang(
+                log,
+                name,
+                blocks * block_tokens,
+                double_count=True,
+                evict_whole_request=False,
+                **parameters,
+            )
+            return result.matched, result.total_hit_tokens
+
+        return replay
+
+    rows: list[tuple[str, str | None, str, _Replay]] = []
+    for name, parameters, note in settings:
+        if name not in CURRENT.choices or f"sglang_{name}" not in STRATEGIES:
+            continue
+        label = " ".join([name, *(str(v) for v in parameters.values())])
+        rows.append((label, flag_for(name, parameters), note, make(f"sglang_{name}", parameters)))
+    return rows
+
+
+def _vllm(
+    requests: Sequence[Request], block_tokens: int
+) -> list[tuple[str, str | None, str, _Replay]]:
+    """What vLLM does, with the last block of a prompt dropped and kept."""
+    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+
+    trace = BlockTrace.from_requests(requests, block_size=block_tokens, by_path=True)
+
+    def make(partial: str) -> _Replay:
+        def replay(blocks: int) -> tuple[Sequence[int], int]:
+            result = replay_blocks(trace, "vllm_lru", blocks, partial_blocks=partial)
+            return result.matched, result.total_hit_tokens
+
+        return replay
+
+    return [
+        (
+            "lru",
+            None,
+            (
+                f"full blocks of {block_tokens} tokens only, as the server counts; yours are "
+                f"likely {VLLM_BLOCK_TOKENS}, so the truth lies between this row and the next"
+            ),
+            make("drop"),
+        ),
+        ("lru, tails kept", None, "as if a partial last block could be found again", make("keep")),
+    ]
+
+
+def _median_growth(prompts: Sequence[Sequence[int]]) -> int:
+    """Median number of blocks of a prompt that no earlier prompt had, at least 1."""
+    seen: set[int] = set()
+    new: list[int] = []
+    for prompt in prompts:
+        fresh = [b for b in prompt if b not in seen]
+        new.append(len(fresh))
+        seen.update(fresh)
+    return max(1, sorted(new)[len(new) // 2]) if new else 1
+
+
+def _server(engine: Engine) -> str:
+    if engine == "vllm":
+        return "vLLM, v1 engine"
+    from cache_worthy.sim.sglang import CURRENT
+
+    return f"SGLang, {CURRENT.label} ({CURRENT.source})"
+
+
+def _memory(
+    engine: Engine,
+    model: Model,
+    size: BlockSize,
+    block_tokens: int,
+    recommended: int,
+    floor: int,
+    gpu_gib: float | None,
+) -> Memory:
+    """Bytes as flags.
+
+    The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
+    bound of vLLM's, which must also cover activations.
+    """
+    weights = weights_bytes(model)
+    gpu = room = fraction = fits = None
+    target = recommended
+    if gpu_gib is not None:
+        gpu = int(gpu_gib * 2**30)
+        room = gpu_room(model, gpu_gib)
+        fits = room >= floor
+        if fits:
+            target = min(recommended, room)
+            fraction = math.ceil(100 * (weights + target) / gpu) / 100
+    tokens = target * block_tokens // size.block
+    flags: list[str] = []
+    if engine == "vllm":
+        if fraction is not None:
+            flags.append(f"--gpu-memory-utilization {fraction:.2f}")
+        if fits is not False:
+            flags.append(f"--num-gpu-blocks-override {tokens // VLLM_BLOCK_TOKENS}")
+    elif fraction is not None:
+        flags.append(f"--mem-fraction-static {fraction:.2f}")
+    left_out = [
+        "weights are taken as two bytes a parameter"
+        + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
+        "activations, CUDA graphs and the framework itself need room beyond this"
+        + (", inside the same fraction" if engine == "vllm" else ""),
+        (
+            "the recommendation serves one request at a time: requests in service together, and "
+            "what they generate, take their tokens from the same pool, so add them"
+        ),
+    ]
+    return Memory(
+        recommended_bytes=recommended,
+        kv_bytes=target,
+        kv_tokens=tokens,
+        weights_bytes=weights,
+        gpu_bytes=gpu,
+        room_bytes=room,
+        fraction=fraction,
+        fits=fits,
+        flags=tuple(flags),
+        left_out=tuple(left_out),
+    )

@@ -1,0 +1,227 @@
+"""``analyze --engine``: the flag is one that the server accepts, and the numbers are the replays'."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cache_worthy.engines import gpu_room, weights_bytes
+from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
+from cache_worthy.sim.sglang import CURRENT, STRATEGIES, PagedLog, replay_sglang
+from cache_worthy.sim.trace import load_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+Run = Callable[..., tuple[int, str, str]]
+MODEL = load_model("Llama-3.1-8B")
+
+
+def scenario(name: str) -> Path:
+    return ROOT / "examples" / "scenarios" / f"{name}.jsonl"
+
+
+def analyze(run: Run, log: Path, engine: str, *more: object) -> tuple[dict[str, Any], str]:
+    argv = ("analyze", log, "--engine", engine, "--no-bound", *more)
+    code, out, err = run(*argv, "--json")
+    assert code == 0, err
+    code, text, _ = run(*argv)
+    assert code == 0
+    document = json.loads(out)
+    assert isinstance(document, dict)
+    return document, text
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks", "typed"),
+    [
+        ("scan_flood", 64, "--radix-eviction-policy lfu"),
+        ("priority", 32, "--radix-eviction-policy priority"),
+        ("dying_burst", 56, "--radix-eviction-policy lru"),
+        ("alternating_prompts", 36, "--radix-eviction-policy lru"),
+    ],
+)
+def test_the_flag_for_a_scenario(name: str, blocks: int, typed: str, run: Run) -> None:
+    document, text = analyze(run, scenario(name), "sglang", "--capacity-gib", blocks / 16)
+    advice = document["engine"]
+    assert advice["type_this"] == typed
+    assert f"type           {typed}" in text
+    assert flat(advice["verdict"]) in flat(text)
+    assert document["policy"]["rows"][advice["at"]]["blocks"] == blocks
+
+
+def test_every_sglang_option_is_one_the_server_accepts(run: Run) -> None:
+    document, _ = analyze(run, scenario("priority"), "sglang")
+    for option in document["engine"]["options"]:
+        words = shlex.split(option["flag"])
+        assert words[0] == "--radix-eviction-policy"
+        assert words[1] in CURRENT.choices
+        if len(words) > 2:
+            assert words[2] == "--radix-eviction-policy-config"
+            known = dict(STRATEGIES[f"sglang_{words[1]}"].defaults)
+            assert set(json.loads(words[3])) <= set(known)
+            assert len(words) == 4
+    assert {o["label"].split()[0] for o in document["engine"]["options"]} == set(CURRENT.choices)
+    assert [o["default"] for o in document["engine"]["options"]].index(True) == 0
+
+
+def test_sglang_numbers_are_the_replays(run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), "sglang")
+    requests = load_trace(scenario("scan_flood"))
+    log = PagedLog.from_requests(requests, generated="ignore")
+    table = BlockCost(MODEL).cumulative(10)
+    compulsory = document["policy"]["compulsory_cost"]
+    for option in document["engine"]["options"]:
+        words = shlex.split(option["flag"])
+        parameters: dict[str, Any] = json.loads(words[3]) if len(words) > 2 else {}
+        lines = [line for line in text.splitlines() if line.startswith(f"  {option['label']}  ")]
+        for n, row in enumerate(document["policy"]["rows"]):
+            result = replay_sglang(log, f"sglang_{words[1]}", row["blocks"] * 512, **parameters)
+            cost = sum(
+                table[len(r.hash_ids)] - table[k]
+                for r, k in zip(requests, result.matched, strict=True)
+            )
+            assert option["total_cost"][n] == cost
+            assert option["cost_ratio"][n] == cost / compulsory
+            assert f"{cost / compulsory:.4f}" in lines[0].split()[-len(option["cost_ratio"]) + n :][
+                0
+            ].lstrip("*")
+            hit = result.total_hit_tokens / result.total_prompt_tokens
+            assert option["token_hit_rate"][n] == hit
+
+
+def test_research_policies_follow_the_engines_own(run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), "sglang")
+    section = text[text.index("what SGLang offers") : text.index("QUESTION 5")]
+    labels = [line.split("  ")[1] for line in section.splitlines() if line.startswith("  ")]
+    own = [o["label"] for o in document["engine"]["options"]]
+    research = document["policy"]["policies"]
+    found = [label for label in labels if label in {*own, *research}]
+    assert found == [*own, *research]
+
+
+def test_vllm_has_nothing_to_set(run: Run) -> None:
+    document, text = analyze(run, scenario("short_prompts"), "vllm")
+    advice = document["engine"]
+    assert advice["type_this"] is None
+    assert "no choice" in advice["verdict"]
+    assert "--radix-eviction-policy" not in text
+    requests = load_trace(scenario("short_prompts"))
+    trace = BlockTrace.from_requests(requests, by_path=True)
+    for n, row in enumerate(document["policy"]["rows"]):
+        for option, partial in zip(advice["options"], ("drop", "keep"), strict=True):
+            result = replay_blocks(trace, "vllm_lru", row["blocks"], partial_blocks=partial)
+            assert option["token_hit_rate"][n] == result.token_hit_rate
+
+
+def test_memory_flags_by_hand(run: Run) -> None:
+    """8.03 B parameters of two bytes are 14.96 GiB; the scan flood asks for 8.557 GiB of KV.
+
+    A token is 131,072 bytes, so that is 70,098 tokens or 4,381 blocks of 16, and
+    (14.957 + 8.557) / 80 = 0.2939 is 0.30 rounded up.
+    """
+    assert weights_bytes(MODEL) == 2 * 8_030_261_248
+    document, _ = analyze(run, scenario("scan_flood"), "vllm", "--gpu-gib", 80)
+    memory = document["engine"]["memory"]
+    points = document["capacity"]["points"]
+    recommended = points[document["capacity"]["recommended_index"]]["bytes"]
+    assert memory["kv_bytes"] == memory["recommended_bytes"] == recommended == 9_188_000_356
+    assert memory["kv_tokens"] == 70_098
+    assert memory["flags"] == [
+        "--gpu-memory-utilization 0.30",
+        "--num-gpu-blocks-override 4381",
+    ]
+    document, _ = analyze(run, scenario("scan_flood"), "sglang", "--gpu-gib", 80)
+    assert document["engine"]["memory"]["flags"] == ["--mem-fraction-static 0.30"]
+
+
+def test_a_small_gpu_moves_the_verdict_to_what_it_holds(run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), "sglang", "--gpu-gib", 24)
+    room = gpu_room(MODEL, 24.0)
+    memory = document["engine"]["memory"]
+    assert memory["kv_bytes"] == memory["room_bytes"] == room < memory["recommended_bytes"]
+    row = document["policy"]["rows"][document["engine"]["at"]]
+    assert (row["bytes"], row["label"]) == (room, "yours")
+    assert "cannot hold the recommended" in flat(text)
+    assert memory["flags"] == ["--mem-fraction-static 0.90"]
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_a_gpu_that_holds_nothing_gets_no_flag(engine: str, run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), engine, "--gpu-gib", 16)
+    memory = document["engine"]["memory"]
+    assert memory["fits"] is False
+    assert memory["flags"] == []
+    assert "give the replica more GPUs" in flat(text)
+
+
+def test_without_a_gpu_the_fraction_is_asked_for(run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), "vllm")
+    memory = document["engine"]["memory"]
+    assert memory["fraction"] is None
+    assert memory["flags"] == ["--num-gpu-blocks-override 4381"]
+    assert "Give --gpu-gib" in text
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("generic", "TokenRangeRetentionConfig"),
+        ("sglang", "--enable-session-radix-cache"),
+        ("vllm", "vLLM cannot hold a prefix"),
+    ],
+)
+def test_pins_are_worded_for_the_engine(engine: str, words: str, run: Run) -> None:
+    document, text = analyze(run, scenario("scan_flood"), engine)
+    assert words in flat(text)
+    if engine == "generic":
+        assert document["engine"] is None
+    else:
+        assert words in document["engine"]["pins"]
+
+
+def test_what_the_translation_leaves_out_is_said(run: Run, sample: Path) -> None:
+    for engine in ("sglang", "vllm"):
+        document, text = analyze(run, sample, engine, "--gpu-gib", 80)
+        for sentence in document["engine"]["memory"]["left_out"]:
+            assert sentence in flat(text)
+
+
+def test_gpu_memory_needs_an_engine(run: Run, sample: Path) -> None:
+    code, _, err = run("analyze", sample, "--gpu-gib", 24)
+    assert code == 2
+    assert "only with --engine" in err
+    code, _, err = run("analyze", sample, "--engine", "tgi")
+    assert code == 2
+    assert "sglang" in err
+
+
+def test_a_verdict_that_ends_at_question_1_has_no_engine(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        '{"input_length": 512, "hash_ids": [1]}\n{"input_length": 512, "hash_ids": [2]}\n'
+    )
+    document, _ = analyze(run, log, "sglang")
+    assert document["engine"] is None
+
+
+@pytest.mark.traces
+def test_engines_on_conversation(run: Run, traces: Path) -> None:
+    log = traces / "conversation_trace.jsonl"
+    document, _ = analyze(run, log, "vllm")
+    size = BlockSize(MODEL).block
+    (kept,) = [o for o in document["engine"]["options"] if "kept" in o["label"]]
+    row = next(r for r in document["policy"]["rows"] if round(r["fraction"], 2) == 0.02)
+    assert row["bytes"] // size == 3655
+    n = document["policy"]["rows"].index(row)
+    trace = BlockTrace.from_requests(load_trace(log))
+    result = replay_blocks(trace, "vllm_lru", 3655)
+    assert kept["token_hit_rate"][n] == result.token_hit_rate
