@@ -38,7 +38,10 @@ proofs: venv
 proofs-full: venv
 	$(BIN)/python scripts/run_proofs.py --full
 
+proofs-coq: venv
+	$(BIN)/python scripts/check_coq.py
+
 bench: venv
 	$(BIN)/python scripts/bench.py --traces $(TRACES)
 
-.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full bench
+.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq bench

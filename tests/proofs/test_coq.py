@@ -1,0 +1,179 @@
+"""The formal proofs: checked by the kernel where coqc is installed, skipped loudly where it is not.
+
+Rank: a proof kernel for the statements; mutations for the checks around it; hand-computed payments
+for the export.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import check_coq
+import pytest
+from check_coq import COQ, MUTANTS, CheckFailed, Mutant
+
+from cache_worthy.theory.algorithms import make
+from cache_worthy.theory.coq_log import (
+    Leave,
+    LoggedRequest,
+    Pay,
+    forgive,
+    logged_term,
+    record,
+)
+from cache_worthy.theory.instance import Instance
+from cache_worthy.theory.steps import ModelError
+
+SMALLEST = Instance((None, 0, None, None), (1, 1, 1, 1), (0, 5, 2, 0), (1, 2, 3, 2, 3, 2))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every file compiled."""
+    if shutil.which("coqc") is None:
+        message = f"NOT RUN: the formal proofs were not checked; {check_coq.INSTALL}"
+        warnings.warn(message, stacklevel=1)
+        pytest.skip(message)
+    folder = tmp_path_factory.mktemp("coq")
+    check_coq.compile_all(folder)
+    return folder
+
+
+def test_theorems_rest_on_no_axiom(compiled: Path) -> None:
+    report = check_coq.check_assumptions(compiled)
+    for name in ("cosigned_bound", "landlord_bound", "landlord_safe", "landlord_exceeds_young"):
+        assert name in report
+
+
+def test_a_wrong_constant_fails_where_it_should(compiled: Path) -> None:
+    wrong = next(m for m in MUTANTS if m.lemma == "row_load")
+    assert check_coq.check_mutants(compiled, [wrong]).startswith("1 ")
+    with pytest.raises(CheckFailed, match="expected to fail in row_rent"):
+        check_coq.check_mutants(compiled, [replace(wrong, lemma="row_rent")])
+    harmless = Mutant("Log.v", "accept", "An accepted log is a run.", "An accepted log is one.")
+    with pytest.raises(CheckFailed, match="it compiles"):
+        check_coq.check_mutants(compiled, [harmless])
+
+
+def test_runs_of_the_code_are_runs_of_the_relation(compiled: Path) -> None:
+    report = check_coq.check_runs(compiled, 24, seed=3)
+    assert report.startswith("24 runs")
+    assert "3 forged logs rejected" in report
+
+
+def test_landlord_costs_what_the_kernel_computes(compiled: Path) -> None:
+    assert check_coq.check_landlord(compiled, 24, seed=3).startswith("24 runs")
+
+
+def test_an_assumption_of_our_own_is_found(
+    compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del compiled  # asked for only to be skipped with the others
+    # A Hypothesis outside a section is an axiom, and no forbidden word.
+    text = (
+        "Hypothesis wish : forall n : nat, n = 0.\n"
+        "Theorem granted : 1 = 0.\nProof. apply wish. Qed.\n"
+    )
+    (tmp_path / "Model.v").write_text(text, encoding="utf-8")
+    (tmp_path / "_CoqProject").write_text("Model.v\n", encoding="utf-8")
+    monkeypatch.setattr(check_coq, "COQ", tmp_path)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    check_coq.compile_all(scratch)
+    with pytest.raises(CheckFailed, match="wish"):
+        check_coq.check_assumptions(scratch)
+
+
+@pytest.mark.slow
+def test_the_whole_check(capsys: pytest.CaptureFixture[str]) -> None:
+    code = check_coq.main([])
+    assert code == (0 if shutil.which("coqc") else 2), capsys.readouterr().out
+
+
+# -- what needs no coqc -------------------------------------------------------------------------
+
+
+def test_no_gap_is_left_in_the_sources() -> None:
+    for file in check_coq.sources():
+        assert check_coq.forbidden((COQ / file).read_text(encoding="utf-8")) == []
+    assert check_coq.forbidden("Lemma x : y.\nProof. Admitted.") == ["Admitted"]
+
+
+def test_every_mutant_changes_one_place() -> None:
+    assert len(MUTANTS) >= 20
+    for mutant in MUTANTS:
+        text = (COQ / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1
+        assert re.search(rf"^(?:Lemma|Theorem|Corollary) {mutant.lemma} :", text, re.MULTILINE)
+
+
+def test_readme_names_what_is_proved() -> None:
+    readme = (COQ / "README.md").read_text(encoding="utf-8")
+    stated = {
+        name
+        for file in check_coq.sources()
+        for name in check_coq.theorems((COQ / file).read_text(encoding="utf-8"))
+    }
+    assert len(stated) >= 40
+    named = set(re.findall(r"`(\w+)`", readme))
+    # The two on flat instances are steps towards landlord_flat.
+    assert stated - named == {"flat_valid", "flat_acyclic"}
+
+
+def test_missing_coqc_is_said_and_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert check_coq.main([]) == 2
+    assert "NOT RUN" in capsys.readouterr().out
+
+
+def test_failure_exits_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = tmp_path / "coqc"
+    fake.write_text("#!/bin/sh\necho 'File \"x\", line 1'; exit 1\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert check_coq.main([]) == 1
+    assert "FAILED kernel" in capsys.readouterr().out
+
+
+def test_who_pays_by_hand() -> None:
+    # k = 3, third request (node 3). By hand, eager form: 0 (credit 0), 1 (5) and 2 (2) are
+    # unpinned, one unit must go. The tree of 0 has 5 for two units, 1 has 5 for one, 2 has 2 for
+    # one: d = 2. Node 1 pays 2 for itself and 2 for node 0 above it, node 2 pays 2 and leaves.
+    run = record(make("cosigned_eager", SMALLEST, 3))
+    assert run.requests[2] == LoggedRequest(
+        request=3,
+        steps=(Pay(2, ((1, 1, 2), (1, 0, 2), (2, 2, 2))), Leave(2)),
+        after=((0, 0), (1, 1), (3, 0)),
+    )
+    assert run.cosigned >= 1
+    assert forgive(run).requests[2].steps[0] == Pay(2, ((1, 1, 2), (2, 2, 2)))
+
+
+def test_forgiving_needs_a_debt() -> None:
+    flat = Instance((None, None, None), (1, 1, 1), (1, 2, 3), (0, 1, 2, 0))
+    with pytest.raises(ValueError, match="no node pays"):
+        forgive(record(make("cosigned", flat, 2)))
+
+
+def test_settlements_are_not_exported() -> None:
+    # Touching 1 settles: node 1 pays the rent of 0, which its own reset would hide.
+    again = replace(SMALLEST, requests=(1, 2, 3, 1))
+    with pytest.raises(ModelError, match="Settle"):
+        record(make("cosigned_touch", again, 3))
+
+
+def test_notation() -> None:
+    instance = Instance((None, 0), (1, 2), (Fraction(1, 2), 3), (1,))
+    assert logged_term(record(make("cosigned", instance, 3))) == (
+        "Logged [None; Some 0%nat] [1%Z; 2%Z] [(1#2); (3#1)] 3%Z\n"
+        "   [Entry 1%nat [] [(0%nat, (1#2)); (1%nat, (3#1))]]\n   (7#2)"
+    )

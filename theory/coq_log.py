@@ -1,0 +1,217 @@
+"""Runs of the cosigned transcriptions in the notation of ``proofs/coq/Log.v``.
+
+The proof kernel checks a relation; this module is the link to the code. A run is recorded event by
+event, with the state after every request, and written as a term that the checker of ``Log.v``
+evaluates. The checker is proved to accept runs of the relation only, so whatever this module gets
+wrong can lead to a rejection, never to a false acceptance.
+
+``Log.v`` asks who paid for whom; the transcriptions say only what everybody paid. On a forest any
+assignment can be rebuilt greedily (:func:`who_pays`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+
+from cache_worthy.theory.algorithms import make
+from cache_worthy.theory.instance import Instance, Number
+from cache_worthy.theory.sampling import random_instance
+from cache_worthy.theory.steps import Evict, Hit, Load, ModelError, Rent, Transcription
+
+Payment = tuple[int, int, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """A rent round: ``delta`` per unit of size; ``payments`` lists (payer, payee, amount)."""
+
+    delta: Number
+    payments: tuple[Payment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """One unpinned node without credit leaves."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """A request, what made room for it, and the residents with their credits afterwards."""
+
+    request: int
+    steps: tuple[Pay | Leave, ...]
+    after: tuple[tuple[int, Number], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRun:
+    """A whole run from an empty cache, and the cost that the transcription reports for it."""
+
+    instance: Instance
+    k: int
+    requests: tuple[LoggedRequest, ...]
+    cost: Number
+
+    @property
+    def evictions(self) -> int:
+        """Nodes that left."""
+        return sum(isinstance(s, Leave) for r in self.requests for s in r.steps)
+
+    @property
+    def cosigned(self) -> int:
+        """Payments that a node made for another one."""
+        return sum(
+            payer != payee
+            for r in self.requests
+            for s in r.steps
+            if isinstance(s, Pay)
+            for payer, payee, _ in s.payments
+        )
+
+
+def who_pays(algorithm: Transcription, rent: Rent) -> tuple[Payment, ...]:
+    """Assign what everybody paid in a round to those it was paid for.
+
+    Deepest payee first, each from its own subtree, itself first: what a subtree has left over can
+    only serve nodes above it, and all of it serves them equally, so the greedy choice never loses.
+    Where the sums do not match, the assignment falls short and the checker rejects it.
+
+    Running time: quadratic in the number of residents.
+    """
+    left = dict(rent.paid)
+    payments: list[Payment] = []
+    size = algorithm.instance.size
+    for payee in sorted(algorithm.unpinned(), key=lambda u: -algorithm.depth[u]):
+        owed: Number = rent.delta * size[payee]
+        for payer in algorithm.subtree(payee):
+            amount = min(owed, left.get(payer, 0))
+            if amount > 0:
+                left[payer] -= amount
+                owed -= amount
+                payments.append((payer, payee, amount))
+    return tuple(payments)
+
+
+def record(algorithm: Transcription) -> LoggedRun:
+    """Serve ``algorithm.instance.requests`` and log what happens.
+
+    Raises
+    ------
+    ModelError
+        For an event that the relation of ``Cosigned.v`` does not know (the touch form settles).
+    """
+    logged: list[LoggedRequest] = []
+    for v in algorithm.instance.requests:
+        steps: list[Pay | Leave] = []
+        for event in algorithm.serve(v):  # the state is the one at the moment of the event
+            match event:
+                case Rent():
+                    steps.append(Pay(event.delta, who_pays(algorithm, event)))
+                case Evict():
+                    steps.append(Leave(event.node))
+                case Hit() | Load():
+                    pass  # both follow from the request; the state after it shows their effect
+                case _:
+                    raise ModelError(f"no such step in proofs/coq/Cosigned.v: {event}")
+        after = tuple((u, algorithm.credit(u)) for u in sorted(algorithm.resident))
+        logged.append(LoggedRequest(v, tuple(steps), after))
+    return LoggedRun(algorithm.instance, algorithm.k, tuple(logged), algorithm.cost)
+
+
+def forgive(run: LoggedRun) -> LoggedRun:
+    """The same log with one debt forgiven: the first payment of a dependent is left out.
+
+    Raises
+    ------
+    ValueError
+        If no node ever paid for another one.
+    """
+    for i, request in enumerate(run.requests):
+        for j, step in enumerate(request.steps):
+            if not isinstance(step, Pay):
+                continue
+            for payment in step.payments:
+                if payment[0] != payment[1]:
+                    fewer = replace(
+                        step, payments=tuple(p for p in step.payments if p is not payment)
+                    )
+                    steps = (*request.steps[:j], fewer, *request.steps[j + 1 :])
+                    changed = replace(request, steps=steps)
+                    return replace(
+                        run, requests=(*run.requests[:i], changed, *run.requests[i + 1 :])
+                    )
+    raise ValueError("no node pays for another one in this run")
+
+
+def sample(
+    rng: Random, policy: str, *, max_nodes: int = 6, requests: int = 12
+) -> Transcription | None:
+    """A fresh transcription on a random forest at a random capacity; ``None`` if nothing can leave.
+
+    Sizes up to 3; costs are multiples of 1/2, so that exact fractions are exercised.
+    """
+    drawn = random_instance(
+        rng, nodes=rng.randint(3, max_nodes), requests=requests, max_size=3, max_cost=18
+    )
+    costs = tuple(Fraction(c, 2) for c in drawn.cost)
+    instance = Instance(drawn.parent, drawn.size, costs, drawn.requests)
+    total = sum(instance.size[u] for u in instance.touched())
+    if instance.floor >= total:
+        return None
+    return make(policy, instance, rng.randint(instance.floor, total - 1))
+
+
+# -- notation -----------------------------------------------------------------------------------
+
+
+def number(x: Number) -> str:
+    """A rational in Coq's notation.
+
+    Examples
+    --------
+    >>> number(3), number(Fraction(-1, 2))
+    ('(3#1)', '(-1#2)')
+    """
+    q = Fraction(x)
+    return f"({q.numerator}#{q.denominator})"
+
+
+def listed(terms: Iterable[str]) -> str:
+    """A list in Coq's notation.
+
+    Examples
+    --------
+    >>> listed(["1", "2"])
+    '[1; 2]'
+    """
+    return f"[{'; '.join(terms)}]"
+
+
+def forest_terms(instance: Instance) -> str:
+    """Parents, sizes and costs, as ``forest_of`` of ``Execute.v`` takes them."""
+    parents = listed("None" if p is None else f"Some {p}%nat" for p in instance.parent)
+    sizes = listed(f"{s}%Z" for s in instance.size)
+    return f"{parents} {sizes} {listed(number(c) for c in instance.cost)}"
+
+
+def _step(step: Pay | Leave) -> str:
+    if isinstance(step, Leave):
+        return f"Leave [{step.node}%nat]"
+    payments = listed(f"({w}%nat, {u}%nat, {number(x)})" for w, u, x in step.payments)
+    return f"Pay {number(step.delta)} {payments}"
+
+
+def _entry(entry: LoggedRequest) -> str:
+    after = listed(f"({u}%nat, {number(c)})" for u, c in entry.after)
+    return f"Entry {entry.request}%nat {listed(map(_step, entry.steps))} {after}"
+
+
+def logged_term(run: LoggedRun) -> str:
+    """The run as a term of type ``logged`` of ``Log.v``."""
+    entries = ";\n    ".join(_entry(e) for e in run.requests)
+    return f"Logged {forest_terms(run.instance)} {run.k}%Z\n   [{entries}]\n   {number(run.cost)}"
