@@ -37,18 +37,24 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--adaptive", type=int, metavar="K", help="play phases for all k up to K")
+    parser.add_argument(
+        "--mutate",
+        action="store_true",
+        help="every closed form one too large, LRU and Landlord held to each other's bound, "
+        "Landlord and cosigned swapped in the phases: every check must fail",
+    )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
-    checks: list[Callable[[], dict[str, Any]]] = [
+    checks: list[Callable[[bool], dict[str, Any]]] = [
         lru_in_closed_form,
         lru_in_the_simulator,
         optimum_by_exhaustion,
         cheap_misses_by_belady,
         unbounded,
     ]
-    results = [check() for check in checks]
+    results = [check(args.mutate) for check in checks]
     if args.adaptive:
-        results.append(adaptive(args.adaptive))
+        results.append(adaptive(args.adaptive, mutate=args.mutate))
     ok = all(not r["failures"] for r in results)
     if args.json:
         print(json.dumps({"ok": ok, "checks": results}, indent=1))
@@ -67,26 +73,30 @@ def _grid() -> list[tuple[int, int, int]]:
 
 
 def _compare(
-    claim: str, left: Callable[[int, int, int], Any], right: Callable[[int, int, int], Any]
+    claim: str,
+    left: Callable[[int, int, int], Any],
+    right: Callable[[int, int, int], Any],
+    mutate: bool,
 ) -> dict[str, Any]:
     failures = []
     for case in _grid():
-        a, b = left(*case), right(*case)
+        a, b = left(*case), right(*case) + mutate
         if a != b:
             failures.append(f"k, cost, phases = {case}: {a} and {b}")
     return {"claim": claim, "cases": len(_grid()), "failures": failures}
 
 
-def lru_in_closed_form() -> dict[str, Any]:
+def lru_in_closed_form(mutate: bool = False) -> dict[str, Any]:
     """Check 1: the exact transcription of LRU pays the closed form."""
     return _compare(
         "LRU's transcription pays phases * (cost + k) + cost",
         lambda k, cost, phases: exact_cost("lru", lru_cycle(k, cost, phases), k),
         lru_cycle_cost,
+        mutate,
     )
 
 
-def lru_in_the_simulator() -> dict[str, Any]:
+def lru_in_the_simulator(mutate: bool = False) -> dict[str, Any]:
     """Check 2: so does the trace simulator, which shares no code with the transcription."""
 
     def simulated(k: int, cost: int, phases: int) -> int:
@@ -99,19 +109,20 @@ def lru_in_the_simulator() -> dict[str, Any]:
         paths = [(v,) for v in lru_cycle(k, cost, phases).requests]
         return replay(paths, POLICIES["lru"](), k, size, price).total_cost
 
-    return _compare("LRU in the trace simulator pays the same", simulated, lru_cycle_cost)
+    return _compare("LRU in the trace simulator pays the same", simulated, lru_cycle_cost, mutate)
 
 
-def optimum_by_exhaustion() -> dict[str, Any]:
+def optimum_by_exhaustion(mutate: bool = False) -> dict[str, Any]:
     """Check 3: the exhaustive optimum, for every number of phases, so phase by phase."""
     return _compare(
         "the exhaustive optimum is cost + k + floor(k (phases - 1) / (k - 1)), at every phase",
         lambda k, cost, phases: optimal_cost(lru_cycle(k, cost, phases), k),
         lru_cycle_optimum,
+        mutate,
     )
 
 
-def cheap_misses_by_belady() -> dict[str, Any]:
+def cheap_misses_by_belady(mutate: bool = False) -> dict[str, Any]:
     """Check 4: Belady's rule, run literally on the cheap requests over k - 1 slots."""
 
     def belady(k: int, cost: int, phases: int) -> int:
@@ -128,16 +139,25 @@ def cheap_misses_by_belady() -> dict[str, Any]:
             held.add(v)
         return cost + misses
 
-    return _compare("Belady on the cheap requests gives the same", belady, lru_cycle_optimum)
+    return _compare(
+        "Belady on the cheap requests gives the same", belady, lru_cycle_optimum, mutate
+    )
 
 
-def unbounded() -> dict[str, Any]:
+def unbounded(mutate: bool = False) -> dict[str, Any]:
     """The claim itself: any ratio is passed at fixed k, while Landlord stays within k."""
     failures, notes = [], []
+    loser, keeper = ("landlord", "lru") if mutate else ("lru", "landlord")
     for k in CAPACITIES:
         for wanted in (10, 100, 1000):
             cost, phases = 2 * wanted * k, 2 * wanted
-            ratio = Fraction(lru_cycle_cost(k, cost, phases)) / lru_cycle_optimum(k, cost, phases)
+            phases = 20 if mutate else phases
+            paid = (
+                exact_cost(loser, lru_cycle(k, cost, phases), k)
+                if mutate
+                else lru_cycle_cost(k, cost, phases)
+            )
+            ratio = Fraction(paid) / lru_cycle_optimum(k, cost, phases)
             if ratio <= wanted:
                 failures.append(f"k = {k}: ratio {float(ratio):.1f}, wanted over {wanted}")
             elif k == 4:
@@ -146,9 +166,9 @@ def unbounded() -> dict[str, Any]:
                     "the optimum"
                 )
     for k, cost, phases in _grid():
-        landlord = exact_cost("landlord", lru_cycle(k, cost, phases), k)
-        if landlord > k * lru_cycle_optimum(k, cost, phases):
-            failures.append(f"k, cost, phases = {(k, cost, phases)}: Landlord pays {landlord}")
+        kept = exact_cost(keeper, lru_cycle(k, cost, phases), k)
+        if kept > k * lru_cycle_optimum(k, cost, phases):
+            failures.append(f"k, cost, phases = {(k, cost, phases)}: {keeper} pays {kept}")
     return {
         "claim": "no ratio bounds LRU at fixed k; Landlord stays within Young's k on the same",
         "cases": 3 * len(CAPACITIES) + len(_grid()),
@@ -157,7 +177,9 @@ def unbounded() -> dict[str, Any]:
     }
 
 
-def adaptive(largest: int, phases: int = 4, cost: int = 20) -> dict[str, Any]:
+def adaptive(
+    largest: int, phases: int = 4, cost: int = 20, *, mutate: bool = False
+) -> dict[str, Any]:
     """The phase construction for all ``2 <= h <= k <= largest`` and ``1 <= H <= h``.
 
     Every phase of every Landlord variant costs at least ``m M + (h-1)(M-1)``; every form of
@@ -166,19 +188,21 @@ def adaptive(largest: int, phases: int = 4, cost: int = 20) -> dict[str, Any]:
     failures = []
     cases = 0
     worst = Fraction(0)
+    dear, bounded = (COSIGNED, LANDLORDS) if mutate else (LANDLORDS, COSIGNED)
     for k in range(2, largest + 1):
         for h in range(2, k + 1):
             for path in range(1, h + 1):
-                for policy in LANDLORDS:
-                    for hits in ("after", "before"):
-                        game = play(policy, k, h, path, phases, cost=cost, hits=hits)
+                for policy in dear:
+                    for hits in ("after",) if mutate else ("after", "before"):
+                        options: dict[str, Any] = {} if mutate else {"hits": hits}
+                        game = play(policy, k, h, path, phases, cost=cost, **options)
                         cases += 1
                         low = min(p.cost for p in game.phases)
                         if low < game.stage.phase_floor:
                             failures.append(
                                 f"{policy} {hits}, k, h, H = {(k, h, path)}: phase of {low}"
                             )
-                for policy in COSIGNED:
+                for policy in bounded:
                     game = play(policy, k, h, path, phases, cost=cost)
                     cases += 1
                     worst = max(worst, Fraction(game.ratio) / game.young)
