@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, NoReturn, Protocol
 
 from cache_worthy.sim.errors import TraceError
 
@@ -174,7 +174,13 @@ def _kind(value: object) -> str:
     )
 
 
-def parse_native(lines: JsonLines, number: int, record: dict[str, object]) -> Request:
+class Fails(Protocol):
+    """Where :func:`parse_native` reports."""
+
+    def fail(self, line: int, message: str) -> NoReturn: ...
+
+
+def parse_native(lines: Fails, number: int, record: dict[str, object]) -> Request:
     """Turn one native record into a :class:`Request`.
 
     Raises

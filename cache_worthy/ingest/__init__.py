@@ -1,25 +1,112 @@
 """Logs of any known shape to requests: one file a format, one line each in ``FORMATS``.
 
-A format module has ``NAME``, ``detect(record) -> str | None`` (the field it reads, or None) and
-``parse(lines, number, record, field, options) -> Request``.
+A format module meets :class:`cache_worthy.ingest.record.Format`; the order of the registry is the
+order of detection.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 
-from cache_worthy.ingest import native, text
+from cache_worthy.errors import UsageError
+from cache_worthy.ingest import (
+    anthropic,
+    bailian,
+    conversations,
+    counts,
+    dynamo,
+    langfuse,
+    lines,
+    litellm,
+    native,
+    openai,
+    otel,
+    sglang,
+    text,
+    vllm,
+    weka,
+)
+from cache_worthy.ingest.blocks import Cutter
 from cache_worthy.ingest.options import IngestOptions
+from cache_worthy.ingest.reader import HINT, Broken, parse_line, read_records
+from cache_worthy.ingest.record import (
+    Format,
+    Prompt,
+    Record,
+    Refused,
+    Skipped,
+    Unusable,
+    label,
+    lookup,
+)
+from cache_worthy.ingest.source import Source
 from cache_worthy.sim.errors import TraceError
-from cache_worthy.sim.trace import JsonLines, Request
+from cache_worthy.sim.trace import BlockId, Request
 
-FORMATS: tuple[ModuleType, ...] = (native, text)
+FORMATS: tuple[Format, ...] = (
+    bailian,
+    native,
+    dynamo,
+    weka,
+    sglang,
+    vllm,
+    litellm,
+    langfuse,
+    otel,
+    conversations,
+    anthropic,
+    openai,
+    text,
+    counts,
+    lines,
+)
 """In order of detection; to add one, write its file and add it here."""
 
-__all__ = ["FORMATS", "IngestOptions", "Log", "read_log"]
+UNUSABLE_LIMIT = 0.05
+"""A larger share of unusable records ends the run unless ``allow_partial``."""
+
+GIVE_UP = 100_000
+"""Lines without a known format after which the rest is not read."""
+
+NO_MODEL = "(none)"
+
+__all__ = ["FORMATS", "UNUSABLE_LIMIT", "IngestOptions", "Log", "Records", "read_log"]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What became of the records of a log, beside those that are requests.
+
+    Attributes
+    ----------
+    cut : int
+        Requests of which the log holds only a beginning; their whole blocks before the cut are used.
+    skipped : dict of str to int
+        Records rightly left out, by reason.
+    unusable : int
+        Records that should hold a prompt and do not.
+    unusable_reasons : dict of str to int
+    other_lines : int
+        Lines and events of other kinds between the requests.
+    retries : int
+        Requests that repeat an earlier request's id at another time: served again, so kept.
+    several_answers : int
+        Requests with ``n > 1``; each is one prefill.
+    """
+
+    cut: int = 0
+    skipped: dict[str, int] = dataclasses.field(default_factory=dict)
+    unusable: int = 0
+    unusable_reasons: dict[str, int] = dataclasses.field(default_factory=dict)
+    other_lines: int = 0
+    retries: int = 0
+    several_answers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +116,34 @@ class Log:
     Attributes
     ----------
     source : str
-        File name, or ``<stdin>``.
+        File name, or ``<stdin>``; several joined by a comma.
     sha256 : str
-        Digest of the bytes read.
+        Digest of the bytes read, as stored (compressed where they are), files one after another.
     format : str
         Name of the format.
     field : str
         The field that carries the prompt.
     requests : list of Request
+        In the order of ``order``.
     block_tokens : int
         Tokens in one block.
     chars_per_block : int or None
-        Where blocks were cut from text.
+        Where blocks were cut from text without a tokeniser.
     skipped_truncated : int
-        1 if the last line was cut and skipped.
+        1 if the last line was cut and skipped (of each file).
     length_mismatches : int
         Records whose number of blocks is not ``ceil(input_length / block_tokens)``.
+    records : Records
+    order : str
+        How the requests are ordered, in words.
+    moved : int
+        Requests that stand elsewhere in the file than in time.
+    tokenizer : str or None
+        What made tokens of text; ``log`` for token ids of the log; None for block ids.
+    template : str or None
+        What made text of messages; None where the log has none.
+    models, salts : dict of str to int
+        Requests by model and by salt, where the log names them.
     """
 
     source: str
@@ -56,60 +155,365 @@ class Log:
     chars_per_block: int | None
     skipped_truncated: int
     length_mismatches: int
+    records: Records = dataclasses.field(default_factory=Records)
+    order: str = "file order"
+    moved: int = 0
+    tokenizer: str | None = None
+    template: str | None = None
+    models: dict[str, int] = dataclasses.field(default_factory=dict)
+    salts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
-def read_log(source: str | Path, options: IngestOptions | None = None) -> Log:
-    """Read a whole log; the first record decides the format and the field, the rest must follow.
+def read_log(
+    source: str | Path | Sequence[str | Path], options: IngestOptions | None = None
+) -> Log:
+    """Read a whole log, in one file or several; the first recognised record decides the format.
 
     Parameters
     ----------
-    source : str or Path
-        A file, or ``"-"`` for standard input.
+    source : str, Path or sequence of them
+        Files, or ``"-"`` for standard input.
     options : IngestOptions, optional
 
     Raises
     ------
     TraceError
-        On a file that cannot be read, a record of no known format, or mixed formats. The message
-        names file and line.
+        On a file that cannot be read, a log of no known format, one that cannot be analysed, or one
+        with more than 5 percent unusable records. The message names file and place.
+    UsageError
+        On an option that does not fit the log.
+
+    Notes
+    -----
+    Time: linear in the bytes. Memory: distinct blocks, one pointer a block reference, and one
+    record at a time.
     """
-    options = options or IngestOptions()
-    lines = JsonLines(source)
-    requests: list[Request] = []
-    chosen: tuple[ModuleType, str, int] | None = None
-    for number, record in lines:
-        found = _detect(record)
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    reading = _Reading(options or IngestOptions())
+    for one in sources:
+        reading.read(one)
+    return reading.log()
+
+
+class _Reading:
+    """One call of :func:`read_log`."""
+
+    def __init__(self, options: IngestOptions) -> None:
+        self.options = options
+        self.cutter = Cutter(options)
+        self.digest = hashlib.sha256()
+        self.names: list[str] = []
+        self.format: Format | None = None
+        self.field = ""
+        self.first_place = ""
+        self.requests: list[Request] = []
+        # What stood before the first recognised record: other lines, or unusable ones.
+        self.leading = 0
+        self.seen: dict[str, int | float | None] = {}
+        self.promptless: dict[str, tuple[str, str]] = {}
+        self.cut = self.other = self.retries = self.answers = self.truncated = 0
+        self.skipped: Counter[str] = Counter()
+        self.unusable: Counter[str] = Counter()
+        self.first_unusable = ""
+        self.models: Counter[str] = Counter()
+        self.salts: Counter[str] = Counter()
+        self.clock = _Clock()
+        self.lengths: Counter[int] = Counter()
+        self.at_longest: set[BlockId] = set()
+        if options.format != "auto":
+            names = {f.NAME: f for f in FORMATS}
+            if options.format not in names:
+                raise UsageError(
+                    f"--format {options.format}: unknown; expected auto, {', '.join(names)}"
+                )
+            self.format = names[options.format]
+
+    def read(self, one: str | Path) -> None:
+        """Take in one file."""
+        source = Source(one, self.digest)
+        self.names.append(source.name)
+        pending: tuple[str, str, bool] | None = None  # place, reason, whether a cut explains it
+        usable = False
+        for place, value in read_records(source, plain=self.format is lines):
+            if pending is not None:
+                self._unusable(source, *pending[:2])
+                pending = None
+            if isinstance(value, Broken):
+                pending = self._broken(place, value)
+                continue
+            try:
+                usable = self._record(place, value) or usable
+            except Unusable as error:
+                if error.request_id is None:
+                    pending = (place, str(error), error.incomplete)
+                elif error.request_id in self.seen:
+                    self.other += 1
+                else:
+                    self.promptless.setdefault(
+                        error.request_id, (f"{source.name}: {place}", str(error))
+                    )
+            except Skipped as error:
+                self.skipped[str(error)] += 1
+            except Refused as error:
+                raise Refused(f"{source.name}: {place}: {error}") from None
+            except RecursionError:
+                pending = (place, "nested too deeply", False)
+            if self.format is None and self.leading > GIVE_UP:
+                break
+        if pending is not None and pending[2] and usable:
+            self.truncated += 1
+        elif pending is not None:
+            self._unusable(source, *pending[:2])
+        elif source.cut_short:
+            self.truncated += 1
+
+    def _broken(self, place: str, value: Broken) -> tuple[str, str, bool] | None:
+        if self.format is not None and self.format.INTERLEAVED and not value.opens:
+            self.other += 1
+            return None
+        return place, value.reason, value.opens
+
+    def _unusable(self, source: Source, place: str, reason: str) -> None:
+        if not self.first_unusable:
+            self.first_unusable = f"{source.name}: {place}: {reason}"
+        if self.format is None:
+            self.leading += 1
+        else:
+            self.unusable[reason] += 1
+
+    def _record(self, place: str, record: Record) -> bool:
+        """Take in one record; whether it was one of the log's format."""
+        if self.format is None:
+            self._detect(place, record)
+        chosen = self.format
+        field = None if chosen is None else chosen.accept(record, self.field)
+        if chosen is None or field is None:
+            if chosen is not None and chosen.INTERLEAVED:
+                self.other += 1
+                return False
+            raise Unusable(self._unknown(record, chosen))
+        if not self.field:
+            self.field, self.first_place = field, place
+        elif chosen is text and field != self.field:
+            raise Unusable(self._mixed(f"has {field!r}"))
+        prompts = chosen.parse(record, field, f"{len(self.names)}:{place}")
+        if not prompts:
+            self.other += 1
+        known = {p.request_id for p in prompts if p.request_id in self.seen}
+        for prompt in prompts:
+            if prompt.request_id not in known or self._again(prompt):
+                self._prompt(prompt, record)
+        return True
+
+    def _detect(self, place: str, record: Record) -> None:
+        for module in FORMATS:
+            field = module.detect(record)
+            if field is not None:
+                self.format, self.field, self.first_place = module, field, place
+                if module.INTERLEAVED:
+                    self.other += self.leading
+                    self.first_unusable = ""
+                elif self.leading:
+                    self.unusable["before the first record of a known format"] += self.leading
+                return
+
+    def _mixed(self, has: str) -> str:
+        return f"{has}, but {self.first_place} has {self.field!r}; a log must keep one shape"
+
+    def _unknown(self, record: Record, chosen: Format | None) -> str:
+        if isinstance(record, str):
+            parsed = parse_line(record)
+            if isinstance(parsed, Broken):
+                return parsed.reason
+            return f"not JSON (Expecting value); {HINT}, or a server log (cache-worthy formats)"
         if chosen is None:
-            if found is None:
-                expected = ", ".join(f for module in FORMATS for f in module.FIELDS)
-                lines.fail(number, f"no prompt: expected one of the fields {expected}")
-            chosen = (*found, number)
-        elif found != chosen[:2]:
-            has = f"has {found[1]!r}" if found else "has no prompt field"
-            lines.fail(
-                number,
-                f"{has}, but line {chosen[2]} has {chosen[1]!r}; a log must keep one shape",
+            fields = dict.fromkeys(f for m in (native, text, *FORMATS) for f in m.FIELDS)
+            return f"no prompt: expected one of the fields {', '.join(fields)}"
+        other = next((f for m in FORMATS if m is not counts and (f := m.detect(record))), None)
+        return self._mixed(f"has {other!r}" if other else "has no prompt field")
+
+    def _again(self, prompt: Prompt) -> bool:
+        """Whether a request id met before is a retry, which was served, and not a second mention."""
+        before = self.seen[prompt.request_id or ""]
+        if prompt.echo:
+            self.other += 1
+            return False
+        if before is not None and before == prompt.timestamp:
+            self.skipped["duplicate record"] += 1
+            return False
+        self.retries += 1
+        return True
+
+    def _prompt(self, prompt: Prompt, record: Record) -> None:
+        options = self.options
+        model, salt, time = prompt.model, prompt.salt, prompt.timestamp
+        if isinstance(record, dict):
+            if options.model_field is not None:
+                model = label(lookup(record, options.model_field))
+            if options.salt_field is not None:
+                salt = label(lookup(record, options.salt_field))
+        if options.model not in (None, "*", model):
+            self.models[model or NO_MODEL] += 1
+            self.skipped["another model"] += 1
+            return
+        if self.format is vllm and time is not None:
+            time = self.clock.with_year(time)
+        apart = model if options.model == "*" else None
+        request = self.cutter.request(
+            dataclasses.replace(prompt, model=apart, salt=salt, timestamp=time)
+        )
+        self.models[model or NO_MODEL] += 1
+        if salt is not None:
+            self.salts[salt] += 1
+        self.cut += prompt.cut
+        self.answers += prompt.answers > 1
+        if prompt.request_id is not None:
+            self.seen[prompt.request_id] = prompt.timestamp
+            self.promptless.pop(prompt.request_id, None)
+        if self.format is vllm:
+            self._watch_lengths(prompt, request)
+        self.requests.append(request)
+
+    def _watch_lengths(self, prompt: Prompt, request: Request) -> None:
+        """Different prompts of one greatest length: the sign of ``--max-log-len``."""
+        content = prompt.content
+        size = len(content) if isinstance(content, str) else request.input_length
+        if not self.lengths or size > max(self.lengths):
+            self.lengths.clear()
+            self.at_longest.clear()
+        if not self.lengths or size in self.lengths:
+            self.lengths[size] += 1
+            if request.hash_ids:
+                self.at_longest.add(request.hash_ids[-1])
+
+    def log(self) -> Log:
+        """The log, once every file is read.
+
+        Raises
+        ------
+        TraceError, UsageError
+            See :func:`read_log`.
+        """
+        name = ", ".join(self.names)
+        for where, reason in self.promptless.values():
+            self.unusable[reason] += 1
+            self.first_unusable = self.first_unusable or f"{where}: {reason}"
+        chosen = self.format
+        self._check_usable(name)
+        if chosen is None or not self.requests:
+            raise TraceError(f"{name}: empty: no requests; {HINT}")
+        self._check_models(name)
+        requests, order, moved = _ordered(self.requests, self.options.order, name)
+        cutter = self.cutter
+        block = cutter.block_tokens or self.options.block_tokens
+        if len(self.at_longest) >= 3 and 20 * (most := sum(self.lengths.values())) > len(requests):
+            self.cut += most
+        used = cutter.from_text + (cutter.from_chat if cutter.encode else 0)
+        if cutter.encode is not None and not cutter.from_tokens and not cutter.from_ids:
+            tokenizer: str | None = self.options.tokenizer
+        elif used and not cutter.encode:
+            tokenizer = self.options.tokenizer
+        else:
+            tokenizer = "log" if cutter.from_tokens else None
+        return Log(
+            source=name,
+            sha256=self.digest.hexdigest(),
+            format=chosen.NAME,
+            field=self.field,
+            requests=requests,
+            block_tokens=block,
+            chars_per_block=self.options.chars_per_block if cutter.from_text else None,
+            skipped_truncated=self.truncated,
+            length_mismatches=sum(len(r.hash_ids) != -(-r.input_length // block) for r in requests),
+            records=Records(
+                cut=self.cut,
+                skipped=dict(sorted(self.skipped.items())),
+                unusable=self.unusable.total(),
+                unusable_reasons=dict(self.unusable.most_common(5)),
+                other_lines=self.other,
+                retries=self.retries,
+                several_answers=self.answers,
+            ),
+            order=order,
+            moved=moved,
+            tokenizer=tokenizer,
+            template=self.options.template if cutter.from_chat else None,
+            models={} if set(self.models) == {NO_MODEL} else dict(self.models.most_common()),
+            salts=dict(self.salts.most_common(20)),
+        )
+
+    def _check_usable(self, name: str) -> None:
+        bad = self.unusable.total() + (self.leading if self.format is None else 0)
+        whole = bad + len(self.requests) + self.skipped.total()
+        if not bad:
+            return
+        if self.requests and (self.options.allow_partial or bad <= UNUSABLE_LIMIT * whole):
+            return
+        share = f"{bad} of {whole} records are unusable ({100 * bad / whole:.1f}%)"
+        hint = (
+            f"; more than {UNUSABLE_LIMIT:.0%} needs --allow-partial"
+            if self.requests
+            else "; see cache-worthy formats for the logs that can be read"
+        )
+        raise TraceError(f"{self.first_unusable}\n  {share}{hint}")
+
+    def _check_models(self, name: str) -> None:
+        named = [m for m in self.models if m != NO_MODEL]
+        if self.options.model is None and len(named) > 1:
+            listed = ", ".join(f"{m} ({n})" for m, n in self.models.most_common(8))
+            more = f", and {len(self.models) - 8} more" if len(self.models) > 8 else ""
+            field = self.options.model_field or "model"
+            raise UsageError(
+                f"{name}: requests of {len(named)} models: {listed}{more}; one cache serves one "
+                f"model\n  choose one with --model-field {field}=NAME, or keep all apart in one "
+                f"cache with --model-field {field}=*"
             )
-        requests.append(chosen[0].parse(lines, number, record, chosen[1], options))
-    if chosen is None:
-        raise TraceError(f"{lines.name}: empty: no records")
-    block = options.block_tokens
-    return Log(
-        source=lines.name,
-        sha256=lines.digest,
-        format=chosen[0].NAME,
-        field=chosen[1],
-        requests=requests,
-        block_tokens=block,
-        chars_per_block=options.chars_per_block if chosen[0] is text else None,
-        skipped_truncated=lines.truncated,
-        length_mismatches=sum(len(r.hash_ids) != -(-r.input_length // block) for r in requests),
-    )
 
 
-def _detect(record: dict[str, object]) -> tuple[ModuleType, str] | None:
-    for module in FORMATS:
-        name = module.detect(record)
-        if name is not None:
-            return module, name
-    return None
+class _Clock:
+    """Years for times that have none: a step back of half a year is a new year."""
+
+    YEAR = 366 * 86_400_000
+
+    def __init__(self) -> None:
+        self._last: float = 0
+        self._years = 0
+
+    def with_year(self, time: float) -> int | float:
+        if time + self._years * self.YEAR < self._last - self.YEAR / 2:
+            self._years += 1
+        self._last = time + self._years * self.YEAR
+        return self._last
+
+
+def _ordered(requests: list[Request], order: str, name: str) -> tuple[list[Request], str, int]:
+    """The requests in their order, that order in words, and how many had to move."""
+    times = [r.timestamp for r in requests]
+    without = times.count(None)
+    if without:
+        if order == "time":
+            raise UsageError(
+                f"--order time: {name}: {without} of {len(times)} requests have no arrival time; "
+                "leave the option out for file order"
+            )
+        why = "no arrival times" if without == len(times) else f"{without} without arrival time"
+        return requests, f"file order ({why})", 0
+    known = [t for t in times if t is not None]
+    steps = list(pairwise(known))
+    back = sum(a > b for a, b in steps)
+    backwards = bool(back) and not any(a < b for a, b in steps)
+    if order == "file":
+        note = (
+            "; its times run backwards"
+            if backwards
+            else f"; {back} steps back in time"
+            if back
+            else ""
+        )
+        return requests, f"file order (--order file{note})", 0
+    if not back:
+        return requests, "arrival time, as in the file", 0
+    ranks = sorted(range(len(known)), key=known.__getitem__)
+    moved = sum(i != n for n, i in enumerate(ranks))
+    how = "the file is in reverse order" if backwards else f"{moved} stand elsewhere in the file"
+    return [requests[i] for i in ranks], f"arrival time ({how}); ties in file order", moved

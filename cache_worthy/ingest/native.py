@@ -1,21 +1,63 @@
-"""Native logs: a ``hash_ids`` list a record (Mooncake, AIPerf mooncake_trace)."""
+"""Native logs: a ``hash_ids`` list a record (Mooncake FAST'25, AIPerf mooncake_trace).
+
+Ids are used verbatim; 512 tokens a block unless ``block_size`` stands in the record
+(``cache-worthy convert`` writes it where it is not 512) or is given; timestamps in milliseconds.
+"""
 
 from __future__ import annotations
 
-from cache_worthy.ingest.options import IngestOptions
-from cache_worthy.sim.trace import JsonLines, Request, parse_native
+from typing import NoReturn
+
+from cache_worthy.ingest.record import Blocks, Prompt, Record, Unusable, label
+from cache_worthy.ingest.times import to_ms
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, parse_native
 
 NAME = "native"
-FIELDS = ("hash_ids",)
+SUMMARY = "block ids, 512 tokens a block (Mooncake, AIPerf mooncake_trace)"
+EXAMPLE = '{"timestamp": 1500, "input_length": 1200, "output_length": 40, "hash_ids": [7, 8, 9]}'
+FIELDS: tuple[str, ...] = ("hash_ids",)
+INTERLEAVED = False
 
 
-def detect(record: dict[str, object]) -> str | None:
+def detect(record: Record) -> str | None:
     """The field that makes a record native."""
-    return "hash_ids" if "hash_ids" in record else None
+    return "hash_ids" if isinstance(record, dict) and "hash_ids" in record else None
 
 
-def parse(
-    lines: JsonLines, number: int, record: dict[str, object], field: str, options: IngestOptions
-) -> Request:
-    """Ids are used verbatim."""
-    return parse_native(lines, number, record)
+def accept(record: Record, field: str) -> str | None:
+    """As the first one."""
+    return detect(record)
+
+
+class _Raise:
+    """Lets :func:`parse_native` report through :class:`Unusable`."""
+
+    def fail(self, line: int, message: str) -> NoReturn:
+        raise Unusable(message)
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a record."""
+    assert isinstance(record, dict)
+    size = record.get("block_size")
+    if size is not None and (type(size) is not int or not 1 <= size <= 1 << 20):
+        raise Unusable("block_size: expected a token count from 1 to 1048576")
+    return (prompt_of(record, size, size is not None, 1),)
+
+
+def prompt_of(
+    record: dict[str, object], block: int | None, binding: bool, ms_per_unit: float
+) -> Prompt:
+    """A request of a record with ``hash_ids``."""
+    request = parse_native(_Raise(), 0, record)
+    if block is None:
+        block, binding = BLOCK_SIZE_TOKENS, False
+    return Prompt(
+        content=Blocks(request.hash_ids, block, binding),
+        input_length=request.input_length if record.get("input_length") is not None else None,
+        output_length=request.output_length,
+        timestamp=to_ms(record.get("timestamp"), ms_per_unit),
+        priority=request.priority,
+        model=label(record.get("model")),
+        salt=label(record.get("cache_salt")),
+    )

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache_worthy.ingest import IngestOptions, read_log
-from cache_worthy.ingest.text import chunk_ids
+from cache_worthy.ingest.blocks import chunk_ids
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES

@@ -1,0 +1,55 @@
+"""Anthropic-style requests: message batches (``params``) and logged request bodies."""
+
+from __future__ import annotations
+
+from cache_worthy.ingest.body import as_dict, prompts
+from cache_worthy.ingest.record import Prompt, Record, Unusable
+
+NAME = "anthropic"
+SUMMARY = "request bodies: Anthropic messages and message batches"
+EXAMPLE = (
+    '{"system": [{"type": "text", "text": "Rules"}], "messages": [{"role": "user", "content": '
+    '[{"type": "tool_result", "content": [{"type": "text", "text": "ok"}]}]}]}'
+)
+FIELDS: tuple[str, ...] = ("params.messages", "messages")
+INTERLEAVED = False
+
+_OWN_PARTS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+
+
+def detect(record: Record) -> str | None:
+    """``params`` of a batch, or a body with what only this API has."""
+    if not isinstance(record, dict):
+        return None
+    params = record.get("params")
+    if isinstance(params, dict) and isinstance(params.get("messages"), list):
+        return "params.messages"
+    messages = record.get("messages")
+    if not isinstance(messages, list):
+        return None
+    own = "system" in record or "anthropic_version" in record or any(map(_own, messages))
+    return "messages" if own else None
+
+
+def _own(message: object) -> bool:
+    content = message.get("content") if isinstance(message, dict) else None
+    return isinstance(content, list) and any(
+        isinstance(p, dict) and p.get("type") in _OWN_PARTS for p in content
+    )
+
+
+def accept(record: Record, field: str) -> str | None:
+    """Any body with messages."""
+    if not isinstance(record, dict):
+        return None
+    holder = record.get("params") if field.startswith("params") else record
+    return field if isinstance(holder, dict) and "messages" in holder else None
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a record."""
+    row = as_dict(record)
+    body = row.get("params") if field.startswith("params") else row
+    if not isinstance(body, dict):
+        raise Unusable("params: expected an object")
+    return prompts(row, body, "messages", row.get("request_id", row.get("custom_id")))

@@ -1,0 +1,290 @@
+"""Chat requests of any vendor in one form, and the templates that make one text of it.
+
+A server renders messages and tools by its model's chat template before it cuts blocks. The
+template of the log's server is not in the log, so one of three stands for it. They differ in the
+markers and in where tools stand, not in what two prompts share, apart from marker lengths.
+
+* ``simple``: tools, then ``<|role|>``, newline, content, newline a message.
+* ``chatml``: ``<|im_start|>role`` … ``<|im_end|>``, tools inside the system message, tool results
+  as ``<tool_response>`` of the user (Qwen), and the opening of the answer.
+* ``llama3``: ``<|start_header_id|>role<|end_header_id|>`` … ``<|eot_id|>``, tools inside the system
+  message, tool results under the role ``ipython``, and the opening of the answer.
+
+The same in all: JSON (tools, arguments) has sorted keys and no spaces; ids of tool calls, reasoning
+of earlier turns and fields beside role and content are not rendered; an image or file stands as one
+marker with the digest of its source, so its own tokens are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "model": "assistant",
+         "bot": "assistant", "observation": "tool", "function": "tool", "ipython": "tool"}  # fmt: skip
+"""Names of roles that mean the same."""
+
+_THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: its role, its text, and the tool calls in it as (name, arguments)."""
+
+    role: str
+    content: str
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a model is asked: messages, and tools as one canonical JSON text (empty: none)."""
+
+    messages: tuple[Message, ...]
+    tools: str = ""
+
+    def first(self, count: int) -> Chat:
+        """The same chat, cut to its first messages."""
+        return Chat(self.messages[:count], self.tools)
+
+
+class ChatError(ValueError):
+    """Messages in no known shape: the place and what was expected."""
+
+
+def canonical(value: object) -> str:
+    """JSON with sorted keys and no spaces, so that equal values are equal texts."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_chat(body: dict[str, object], field: str = "messages") -> Chat:
+    """A request body of any vendor (OpenAI chat or responses, Anthropic) in the one form.
+
+    Raises
+    ------
+    ChatError
+        If ``field`` is no list of messages.
+
+    Examples
+    --------
+    >>> read_chat({"system": "Rules", "messages": [{"role": "user", "content": "Hi"}]}).messages
+    (Message(role='system', content='Rules', calls=()), Message(role='user', content='Hi', calls=()))
+    """
+    messages: list[Message] = []
+    for name in ("system", "instructions"):
+        head = body.get(name)
+        if head:
+            messages += _message({"role": "system", "content": head}, name)
+    messages += read_messages(body.get(field), field)
+    return Chat(tuple(messages), read_tools(body.get("tools") or body.get("functions")))
+
+
+def read_messages(value: object, field: str = "messages") -> list[Message]:
+    """A list of messages; a message that holds tool results becomes several."""
+    if not isinstance(value, list):
+        raise ChatError(f"{field}: expected a list of messages, got {type(value).__name__}")
+    out: list[Message] = []
+    for i, message in enumerate(value):
+        if isinstance(message, str) and field == "input":
+            message = {"role": "user", "content": message}
+        if not isinstance(message, dict):
+            raise ChatError(f"{field}[{i}]: expected an object, got {type(message).__name__}")
+        out += _message(message, f"{field}[{i}]")
+    return out
+
+
+def read_tools(value: object) -> str:
+    """Tool definitions of any vendor as one canonical text.
+
+    Examples
+    --------
+    >>> read_tools([{"type": "function", "function": {"name": "f", "parameters": {}}}])
+    '[{"name":"f","parameters":{}}]'
+    >>> read_tools([{"name": "f", "input_schema": {}}])
+    '[{"name":"f","parameters":{}}]'
+    """
+    if not isinstance(value, list) or not value:
+        return ""
+    return canonical([_tool(t) for t in value])
+
+
+def _tool(tool: object) -> object:
+    if not isinstance(tool, dict):
+        return tool
+    inner = tool.get("function")
+    if not isinstance(inner, dict):
+        inner = {k: v for k, v in tool.items() if k not in ("type", "cache_control")}
+    out = dict(inner)
+    if "input_schema" in out:
+        out["parameters"] = out.pop("input_schema")
+    return out
+
+
+def _message(message: dict[str, object], place: str) -> list[Message]:
+    name = message.get("role", message.get("from", ""))
+    role = name if isinstance(name, str) else canonical(name)
+    role = ROLES.get(role, role)
+    texts: list[str] = []
+    calls: list[tuple[str, str]] = []
+    results: list[Message] = []
+    content = message.get("content", message.get("parts", message.get("value")))
+    if content is None and message.get("type") in _CALLS:
+        content = [message]
+    if isinstance(content, str):
+        texts.append(content)
+    elif isinstance(content, list):
+        for part in content:
+            _part(part, texts, calls, results)
+    elif content is not None:
+        texts.append(canonical(content))
+    listed = message.get("tool_calls")
+    single = message.get("function_call")
+    for call in [*(listed if isinstance(listed, list) else []), *([single] if single else [])]:
+        calls.append(_call(call))
+    own = Message(role, "".join(texts), tuple(calls))
+    if results and not texts and not calls:
+        return results
+    return [*results, own]
+
+
+_CALLS = {"tool_use", "tool_call", "function_call"}
+_RESULTS = {"tool_result", "tool_call_response", "function_call_output"}
+
+
+def _part(
+    part: object, texts: list[str], calls: list[tuple[str, str]], results: list[Message]
+) -> None:
+    if isinstance(part, str):
+        texts.append(part)
+        return
+    if not isinstance(part, dict):
+        texts.append(canonical(part))
+        return
+    what = part.get("type")
+    if what in _THOUGHTS:
+        return
+    if what in _CALLS:
+        calls.append(_call(part))
+    elif what in _RESULTS:
+        value = next(
+            (part[k] for k in ("content", "output", "response", "result") if k in part), ""
+        )
+        inner: list[str] = []
+        for piece in value if isinstance(value, list) else [value]:
+            _part(piece, inner, calls, results)
+        results.append(Message("tool", "".join(inner)))
+    elif isinstance(part.get("text"), str):
+        texts.append(str(part["text"]))
+    elif what in (None, "text") and isinstance(part.get("content"), str):
+        texts.append(str(part["content"]))
+    else:
+        digest = blake2b(
+            canonical(part).encode("utf-8", "surrogatepass"), digest_size=8
+        ).hexdigest()
+        texts.append(f"<|{what if isinstance(what, str) else 'part'}:{digest}|>")
+
+
+def _call(call: object) -> tuple[str, str]:
+    if not isinstance(call, dict):
+        return "", canonical(call)
+    inner = call.get("function")
+    if not isinstance(inner, dict):
+        inner = call
+    name = inner.get("name")
+    arguments = next((inner[k] for k in ("arguments", "input") if k in inner), "")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return str(name or ""), str(arguments)
+    return str(name or ""), canonical(arguments)
+
+
+def render(chat: Chat, template: str) -> str:
+    """The text of a chat under a template.
+
+    Examples
+    --------
+    >>> chat = Chat((Message("system", "Be brief."), Message("user", "Hi")))
+    >>> render(chat, "simple")
+    '<|system|>\\nBe brief.\\n<|user|>\\nHi\\n'
+    >>> render(chat, "chatml").count("<|im_start|>")
+    3
+    """
+    return _TEMPLATES[template](chat)
+
+
+def _call_text(call: tuple[str, str]) -> str:
+    return f'{{"name":{json.dumps(call[0], ensure_ascii=False)},"arguments":{call[1] or "{}"}}}'
+
+
+def _simple(chat: Chat) -> str:
+    out = [f"<|tools|>\n{chat.tools}\n"] if chat.tools else []
+    for m in chat.messages:
+        out.append(f"<|{m.role}|>\n{m.content}\n")
+        out += [f"<|tool_call|>\n{_call_text(c)}\n" for c in m.calls]
+    return "".join(out)
+
+
+def _with_tools(chat: Chat, text: str) -> Sequence[Message]:
+    """The messages with the tools at the end of the first system message, or in one of their own."""
+    if not chat.tools:
+        return chat.messages
+    head, rest = Message("system", ""), chat.messages
+    if rest and rest[0].role in ("system", "developer"):
+        head, rest = rest[0], rest[1:]
+    content = f"{head.content}\n\n{text}" if head.content else text
+    return (Message(head.role, content, head.calls), *rest)
+
+
+def _chatml(chat: Chat) -> str:
+    out: list[str] = []
+    messages = _with_tools(chat, f"# Tools\n\n<tools>\n{chat.tools}\n</tools>")
+    for m in messages:
+        role, content = m.role, m.content
+        if role == "tool":
+            role, content = "user", f"<tool_response>\n{content}\n</tool_response>"
+        calls = "".join(f"\n<tool_call>\n{_call_text(c)}\n</tool_call>" for c in m.calls)
+        out.append(f"<|im_start|>{role}\n{content}{calls}<|im_end|>\n")
+    return "".join([*out, "<|im_start|>assistant\n"])
+
+
+def _llama3(chat: Chat) -> str:
+    out = ["<|begin_of_text|>"]
+    for m in _with_tools(chat, f"You have access to these functions:\n\n{chat.tools}"):
+        role = "ipython" if m.role == "tool" else m.role
+        calls = "".join(_call_text(c) for c in m.calls)
+        out.append(f"{_header(role)}{m.content}{calls}<|eot_id|>")
+    return "".join([*out, _header("assistant")])
+
+
+def _header(role: str) -> str:
+    return f"<|start_header_id|>{role}<|end_header_id|>\n\n"
+
+
+_TEMPLATES = {"simple": _simple, "chatml": _chatml, "llama3": _llama3}
+
+
+def turns(messages: Iterable[Message]) -> list[int]:
+    """How many messages stand before each answer of a recorded conversation.
+
+    Every run of assistant messages answers one prompt; a conversation that ends with a question has
+    one prompt more.
+
+    Examples
+    --------
+    >>> turns([Message("user", "a"), Message("assistant", "b"), Message("user", "c")])
+    [1, 3]
+    """
+    out = []
+    before = ""
+    n = 0
+    for n, message in enumerate(messages, 1):
+        if message.role == "assistant" and before not in ("", "assistant"):
+            out.append(n - 1)
+        before = message.role
+    if before not in ("", "assistant", "system"):
+        out.append(n)
+    return out

@@ -1,0 +1,46 @@
+"""Recorded conversations: ShareGPT (``conversations``), LMSYS and WildChat (``conversation``).
+
+One record is many requests: the prompt of turn k is all that stands before it. There is no arrival
+time of a turn, so the assumed order is conversation after conversation, turn after turn.
+"""
+
+from __future__ import annotations
+
+from cache_worthy.ingest.body import as_dict, time_of
+from cache_worthy.ingest.chat import Chat, ChatError, read_messages, read_tools, turns
+from cache_worthy.ingest.record import Prompt, Record, Unusable, label
+
+NAME = "conversations"
+SUMMARY = "recorded conversations: ShareGPT, LMSYS, WildChat"
+EXAMPLE = (
+    '{"id": "a_0", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": '
+    '"Hello"}]}'
+)
+FIELDS: tuple[str, ...] = ("conversations", "conversation")
+INTERLEAVED = False
+
+
+def detect(record: Record) -> str | None:
+    """A list of turns."""
+    if not isinstance(record, dict):
+        return None
+    return next((f for f in FIELDS if isinstance(record.get(f), list)), None)
+
+
+def accept(record: Record, field: str) -> str | None:
+    """As the first one."""
+    return detect(record)
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a turn."""
+    row = as_dict(record)
+    try:
+        messages = tuple(read_messages(row[field], field))
+    except ChatError as error:
+        raise Unusable(str(error)) from error
+    chat = Chat(messages, read_tools(row.get("tools")))
+    time, model = time_of(row), label(row.get("model"))
+    return tuple(
+        Prompt(content=chat.first(n), timestamp=time, model=model) for n in turns(messages)
+    )

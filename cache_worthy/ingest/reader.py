@@ -1,0 +1,284 @@
+"""A log's records, whatever holds them: JSON lines, a JSON array, CSV, or lines of a server log.
+
+Nothing here raises on a bad record: it comes out as :class:`Broken`, and who reads decides.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from cache_worthy.ingest.source import Source
+
+HINT = "expected one JSON object a line"
+
+#: A JSON array of this many bytes without an end of its next element is broken, not long.
+LONGEST_ELEMENT = 1 << 28
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_GAP = re.compile(r"[ \t\r\n,]*")
+_COLUMN = re.compile(r"[\w .%()/-]{1,60}")
+_KNOWN_COLUMNS = {
+    "request_id", "prompt", "messages", "input", "text", "proxy_server_request", "starttime",
+    "timestamp", "contexttokens", "generatedtokens", "request tokens", "prompt_tokens",
+    "input_tokens", "hash_ids",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A record that does not parse.
+
+    Attributes
+    ----------
+    reason : str
+    opens : bool
+        Whether it opens a JSON object: as the last one it is a log still being written.
+    """
+
+    reason: str
+    opens: bool
+
+
+class _ConstantError(ValueError):
+    """NaN or an infinity in the JSON text."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _ConstantError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def read_records(
+    source: Source, plain: bool = False
+) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
+    """``(place, record)`` one by one, as a stream.
+
+    Parameters
+    ----------
+    source : Source
+    plain : bool
+        Every line is a text, JSON or not.
+    """
+    head, stream = source.open()
+    if plain:
+        return _text_lines(source, stream)
+    start = head.lstrip()
+    if re.match(rb"\[\s*[{\]]", start):
+        return _values(source, stream, "record", array=True)
+    if start.startswith(b"{") and _spans_lines(start, len(head)):
+        return _values(source, stream, "record", array=False)
+    if _is_csv(start):
+        return _rows(source, stream)
+    return _json_lines(source, stream)
+
+
+def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str, str]]:
+    for number, raw in enumerate(source.lines(stream), 1):
+        text = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if text.strip():
+            yield f"line {number}", text
+
+
+def _json_lines(
+    source: Source, stream: io.BufferedReader
+) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
+    for number, raw in enumerate(source.lines(stream), 1):
+        if raw.isspace():
+            continue
+        place = f"line {number}"
+        opens = raw.lstrip()[:1] in (b"{", b"[")
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            yield place, Broken(f"not UTF-8 text ({error.reason} at byte {error.start}); {HINT}",
+                                raw.lstrip().startswith(b"{"))  # fmt: skip
+            continue
+        if not opens:
+            yield place, text.strip()
+            continue
+        yield place, parse_line(text.strip())
+
+
+def parse_line(text: str) -> dict[str, object] | str | Broken:
+    """One line of JSON lines: its object, the line itself (no JSON), or what is wrong with it."""
+    opens = text.startswith("{")
+    try:
+        record = _DECODER.decode(text)
+    except _ConstantError as error:
+        return Broken(f"{error} is not a JSON number; expected finite values", False)
+    except RecursionError:
+        return Broken(f"nested too deeply; {HINT}", False)
+    except ValueError as error:
+        if not opens:
+            return text
+        return Broken(f"not JSON ({getattr(error, 'msg', error)}); {HINT}", True)
+    if isinstance(record, dict):
+        return record
+    return Broken(f"expected a JSON object, got {json_kind(record)}; {HINT}", False)
+
+
+def json_kind(value: object) -> str:
+    """The JSON type of a value with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    return {int: "an integer", float: "a float", str: "a string", list: "a list"}.get(
+        type(value), "an object"
+    )
+
+
+def _spans_lines(start: bytes, size: int) -> bool:
+    """Whether the file's first JSON object goes over several lines."""
+    end = start.find(b"\n")
+    if end < 0:
+        return False
+    text = start.decode("utf-8", "ignore")
+    try:
+        first = text[: text.index("\n")]
+        _DECODER.decode(first.strip())
+        return False
+    except (ValueError, RecursionError):
+        pass
+    try:
+        _, stop = _DECODER.raw_decode(text)
+        return "\n" in text[:stop].rstrip()
+    except RecursionError:
+        return False
+    except ValueError as error:
+        return size >= 1 << 16 and _unfinished(error, text)
+
+
+def _unfinished(error: ValueError, text: str) -> bool:
+    """Whether a parse failed because the text ends, not because it is wrong."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg.startswith("Unterminated string") or error.pos >= len(text) - 12
+    return False
+
+
+def _values(
+    source: Source, stream: io.BufferedReader, word: str, *, array: bool
+) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
+    """Elements of a JSON array, or JSON values after each other, without holding the file.
+
+    The buffer at least doubles while one element is incomplete, so parsing is linear in the file
+    up to a factor of two.
+    """
+    decode = codecs.getincrementaldecoder("utf-8")("strict")
+    pieces = source.pieces(stream)
+    buffer, at, number, want = "", 0, 0, 1 << 16
+    ended = False
+
+    def fill(size: int) -> None:
+        nonlocal buffer, at, ended
+        parts = [buffer[at:]]
+        have = len(parts[0])
+        while have < size and not ended:
+            data = next(pieces, b"")
+            text = decode.decode(data, final=not data)
+            ended = not data
+            parts.append(text)
+            have += len(text)
+        buffer, at = "".join(parts), 0
+
+    try:
+        fill(want)
+        if array:
+            at = buffer.index("[") + 1
+        while True:
+            match = (_GAP if array else _SPACE).match(buffer, at)
+            at = match.end() if match else at
+            if at >= len(buffer):
+                if ended:
+                    if array:
+                        yield f"{word} {number + 1}", Broken("the array does not end", True)
+                    return
+                fill(want)
+                continue
+            if array and buffer[at] == "]":
+                at += 1
+                while at < len(buffer) or not ended:
+                    if buffer[at:].strip():
+                        yield f"{word} {number + 1}", Broken("text after the array's end", False)
+                        return
+                    at = len(buffer)
+                    fill(want)
+                return
+            try:
+                value, stop = _DECODER.raw_decode(buffer, at)
+            except _ConstantError as error:
+                yield (
+                    f"{word} {number + 1}",
+                    Broken(f"{error} is not a JSON number; expected finite values", False),
+                )
+                return
+            except RecursionError:
+                yield f"{word} {number + 1}", Broken("nested too deeply", False)
+                return
+            except ValueError as error:
+                size = len(buffer) - at
+                if not ended and size < LONGEST_ELEMENT and _unfinished(error, buffer):
+                    fill(max(want, 2 * size))
+                    continue
+                cut = ended and _unfinished(error, buffer)
+                reason = f"not JSON ({getattr(error, 'msg', error)}); the rest cannot be read"
+                yield f"{word} {number + 1}", Broken(reason, cut)
+                return
+            if stop >= len(buffer) and not ended:  # a number may go on
+                fill(max(want, 2 * (len(buffer) - at)))
+                continue
+            at, number = stop, number + 1
+            place = f"{word} {number}"
+            if isinstance(value, dict):
+                yield place, value
+            else:
+                yield place, Broken(f"expected a JSON object, got {json_kind(value)}", False)
+            if at > want and 2 * at > len(buffer):
+                buffer, at = buffer[at:], 0
+    except UnicodeDecodeError as error:
+        yield f"{word} {number + 1}", Broken(f"not UTF-8 text ({error.reason})", False)
+
+
+def _is_csv(start: bytes) -> bool:
+    line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    if "," not in line or line[:1] in "{[":
+        return False
+    names = next(csv.reader([line]), [])
+    if not all(_COLUMN.fullmatch(n.strip()) for n in names):
+        return False
+    return bool({n.strip().lower() for n in names} & _KNOWN_COLUMNS)
+
+
+def _rows(
+    source: Source, stream: io.BufferedReader
+) -> Iterator[tuple[str, dict[str, object] | Broken]]:
+    """CSV rows as objects of their non-empty cells."""
+    csv.field_size_limit(1 << 30)
+    text = (line.decode("utf-8", "replace") for line in source.lines(stream))
+    rows = csv.reader(text, strict=True)
+    names: list[str] = []
+    try:
+        for row in rows:
+            if not names:
+                names = [n.strip() for n in row]
+                continue
+            if not row:
+                continue
+            place = f"line {rows.line_num}"
+            if len(row) > len(names):
+                yield place, Broken(f"{len(row)} cells under {len(names)} columns", False)
+            elif len(row) < len(names):
+                yield place, Broken(f"{len(row)} cells under {len(names)} columns", True)
+            else:
+                yield place, {n: v for n, v in zip(names, row, strict=True) if v != ""}
+    except csv.Error as error:
+        yield f"line {rows.line_num}", Broken(f"not CSV ({error})", True)

@@ -1,0 +1,216 @@
+"""The bytes of a log: file or standard input, compressed or not, with their digest."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Protocol
+
+from cache_worthy.ingest.record import Refused
+from cache_worthy.sim.errors import TraceError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+HEAD = 1 << 16
+"""Bytes looked at to tell what a file is."""
+
+BOM = b"\xef\xbb\xbf"
+
+_EXPECTED = "expected JSON lines, a JSON array, CSV or a server log, plain, .gz or .zst"
+
+_BINARY = (
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04", "a Python pickle"),
+    (b"\x80\x05", "a Python pickle"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PAR1", "a Parquet file"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\0", "an xz file"),
+)
+
+_ADVICE = {
+    "a Python pickle": "loading one runs whatever it holds, so it is never opened; SGLang: start "
+    "the server with --log-requests --log-requests-level 3 instead of a dump folder",
+    "a zip archive": "unpack it first",
+    "a Parquet file": "write it as JSON lines first",
+    "an SQLite database": "export the request table as CSV or JSON lines first",
+    "a bzip2 file": "unpack it first (bunzip2)",
+    "an xz file": "unpack it first (unxz)",
+}
+
+
+class Digest(Protocol):
+    """What ``hashlib`` makes."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+
+class _Tee(io.RawIOBase):
+    """Raw bytes of a stream, each fed to the digest once."""
+
+    def __init__(self, stream: IO[bytes], digest: Digest) -> None:
+        self._stream, self._digest = stream, digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = self._stream.read(len(view))
+        self._digest.update(data)
+        view[: len(data)] = data
+        return len(data)
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream with its first bytes put back."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self._head, self._stream = head, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        if self._head:
+            data = self._head[: len(view)]
+            self._head = self._head[len(data) :]
+        else:
+            data = self._stream.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
+class Source:
+    """One log as text bytes.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, or ``"-"`` for standard input.
+    digest : object with ``update``
+        Fed with the bytes as they are stored.
+
+    Attributes
+    ----------
+    name : str
+        As messages name it.
+    cut_short : bool
+        Whether compressed data ended too early (a log still being written).
+    """
+
+    def __init__(self, source: str | Path, digest: Digest) -> None:
+        self._source, self._digest = source, digest
+        self.name = "<stdin>" if str(source) == "-" else str(source)
+        self.cut_short = False
+
+    def open(self) -> tuple[bytes, io.BufferedReader]:
+        """The first bytes, and a reader of all of them; a byte order mark is gone.
+
+        Raises
+        ------
+        TraceError
+            If the source cannot be read, or is no text.
+        """
+        try:
+            standard = str(self._source) == "-"
+            stream: IO[bytes] = sys.stdin.buffer if standard else open(self._source, "rb")  # noqa: SIM115
+            raw: IO[bytes] = io.BufferedReader(_Tee(stream, self._digest), 1 << 20)
+            head = raw.read(HEAD)
+            raw = io.BufferedReader(_Rejoined(head, raw), 1 << 20)
+            if head.startswith(b"\x1f\x8b"):
+                raw = gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
+            elif head.startswith(b"\x28\xb5\x2f\xfd"):
+                raw = _zstd(raw, self.name)
+            else:
+                return self._checked(head, raw)
+            head = b"".join(_until(self.pieces(raw, 1 << 12), HEAD))
+            return self._checked(head, raw)
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> TraceError:
+        reason = getattr(error, "strerror", None) or error
+        return TraceError(
+            f"{self.name}: cannot read: {reason}; expected a file of JSON lines or another log "
+            "(cache-worthy formats), or - for standard input"
+        )
+
+    def _checked(self, head: bytes, raw: IO[bytes]) -> tuple[bytes, io.BufferedReader]:
+        for magic, what in _BINARY:
+            if head.startswith(magic):
+                raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
+        if raw.__class__ is io.BufferedReader and not head.startswith(BOM):
+            return head, raw
+        if raw.__class__ is io.BufferedReader:
+            raw.read(len(BOM))
+            return head[len(BOM) :], raw
+        head = head.removeprefix(BOM)
+        return head, io.BufferedReader(_Rejoined(head, raw), 1 << 20)
+
+    def pieces(self, stream: IO[bytes], size: int = HEAD) -> Iterator[bytes]:
+        """Chunks of a stream; compressed data that ends too early just ends."""
+        while True:
+            try:
+                data = stream.read(size)
+            except EOFError:
+                self.cut_short = True
+                return
+            except (OSError, zlib.error) as error:
+                raise self._unreadable(error) from error
+            except Exception as error:
+                if type(error).__name__ != "ZstdError":
+                    raise
+                raise self._unreadable(error) from error
+            if not data:
+                return
+            yield data
+
+    def lines(self, stream: io.BufferedReader) -> Iterator[bytes]:
+        """Lines of a stream; compressed data that ends too early just ends."""
+        try:
+            yield from stream
+        except EOFError:
+            self.cut_short = True
+        except (OSError, zlib.error) as error:
+            raise self._unreadable(error) from error
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":
+                raise
+            raise self._unreadable(error) from error
+
+
+def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    total = 0
+    for piece in pieces:
+        yield piece
+        total += len(piece)
+        if total >= size:
+            return
+
+
+def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
+    """A decompressing reader: the standard library's where Python has it (3.14), else zstandard."""
+    for module in ("compression.zstd", "zstandard"):
+        try:
+            zstd = importlib.import_module(module)
+        except ImportError:
+            continue
+        if module == "zstandard":
+            reader: IO[bytes] = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        else:
+            reader = zstd.ZstdFile(raw)
+        return reader
+    raise TraceError(
+        f"{name}: compressed with zstd, which needs a package that is not installed; "
+        "pip install 'cache-worthy[zstd]', or unpack it first"
+    )

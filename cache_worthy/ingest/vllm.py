@@ -1,0 +1,126 @@
+"""vLLM server logs: ``Received request`` lines with the prompt, or ``details`` lines at DEBUG.
+
+The prompt is a Python string literal and is read as one, so text that looks like the rest of the
+line does no harm. ``--max-log-len`` cuts without a mark; that is noticed only from many prompts of
+exactly the same, greatest length. The time has no year; a step back of half a year is a new year.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from datetime import date
+
+from cache_worthy.ingest.record import Prompt, Record, Tokens, Unusable
+
+NAME = "vllm"
+SUMMARY = "vLLM text log, with prompts (to v0.10 at INFO, later at DEBUG)"
+EXAMPLE = (
+    "INFO 09-10 19:10:43 [logger.py:39] Received request chatcmpl-7f3a: prompt: 'You are\\nAda', "
+    "params: SamplingParams(n=1), prompt_token_ids: [151644, 8948], prompt_embeds shape: None, "
+    "lora_request: None."
+)
+FIELDS: tuple[str, ...] = ("prompt",)
+INTERLEAVED = True
+
+LITERAL = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
+
+_HEAD = re.compile(r"\bReceived request ([^\s:]+(?::[^\s:]+)*): (prompt: |params: )")
+_DETAILS = re.compile(r"\bRequest ([^\s:]+(?::[^\s:]+)*) details: prompt: ")
+_PROMPT = re.compile(LITERAL, re.DOTALL)
+_TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
+_IDS = "prompt_token_ids: "
+_LORA = re.compile(r"lora_request: LoRARequest\((.{0,400})")
+_N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
+
+NO_PROMPT = (
+    "vLLM logged this request without its prompt (INFO of recent versions); start the server with "
+    "--enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, without --max-log-len, or log request "
+    "bodies in front of it"
+)
+
+
+def detect(record: Record) -> str | None:
+    """A line about a received request."""
+    if not isinstance(record, str):
+        return None
+    return "prompt" if _HEAD.search(record) or _DETAILS.search(record) else None
+
+
+def accept(record: Record, field: str) -> str | None:
+    """As the first one; other lines are others."""
+    return detect(record)
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """The request of a line."""
+    if not isinstance(record, str):
+        return ()
+    head = _HEAD.search(record)
+    details = None if head else _DETAILS.search(record)
+    match = head or details
+    if match is None:
+        return ()
+    request_id = match[1]
+    if head is not None and head[2] == "params: ":
+        raise Unusable(NO_PROMPT, request_id)
+    rest = record[match.end() :]
+    literal = _PROMPT.match(rest)
+    text: str | None = None
+    if literal is not None:
+        try:
+            text = str(ast.literal_eval(literal[0]))
+        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            raise Unusable("the prompt is no Python string literal") from error
+        rest = rest[literal.end() :]
+    elif not rest.startswith("None"):
+        raise Unusable("the line ends inside the prompt", incomplete=True)
+    tokens = _tokens(rest)
+    if tokens is None and text is None:
+        raise Unusable(NO_PROMPT, request_id)
+    lora = _LORA.search(rest)
+    answers = _N.search(rest)
+    return (
+        Prompt(
+            content=text if tokens is None else Tokens(tokens),  # type: ignore[arg-type]
+            timestamp=_time(record[: match.start()]),
+            salt=lora[1].split(", lora_path")[0] if lora else None,
+            request_id=request_id,
+            answers=int(answers[1]) if answers else 1,
+        ),
+    )
+
+
+def _tokens(rest: str) -> list[object] | None:
+    """The last id list of the line: sampling parameters before it may hold look-alikes."""
+    at = rest.rfind(_IDS)
+    if at < 0:
+        return None
+    at += len(_IDS)
+    if not rest.startswith("[", at):
+        return None
+    end = rest.find("]", at)
+    if end < 0:
+        raise Unusable("the line ends inside the token ids", incomplete=True)
+    try:
+        ids = json.loads(rest[at : end + 1])
+    except ValueError:
+        return None
+    return ids if isinstance(ids, list) and ids else None
+
+
+def _time(head: str) -> int | float | None:
+    all_found = list(_TIME.finditer(head))
+    if not all_found:
+        return None
+    found = all_found[-1]
+    year, month, day, hour, minute, second = (int(g or 0) for g in found.groups()[:6])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    try:
+        days = (date(year or 2000, month, day) - date(2000, 1, 1)).days
+    except ValueError:
+        return None
+    ms = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000
+    return ms + int(found[7].ljust(6, "0")) / 1000 if found[7] else ms
