@@ -12,7 +12,7 @@ from cache_worthy import __version__
 from cache_worthy.capacity import CapacityCurve, measure_curve
 from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
 from cache_worthy.errors import UsageError
-from cache_worthy.ingest import Log
+from cache_worthy.ingest import Log, Records
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
@@ -63,6 +63,13 @@ class Input:
     block_tokens: int
     chars_per_block: int | None
     ids_reinterned: bool
+    records: Records
+    order: str
+    moved: int
+    tokenizer: str | None
+    template: str | None
+    models: dict[str, int]
+    salts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +184,13 @@ def analyze(
             block_tokens=tokens,
             chars_per_block=log.chars_per_block,
             ids_reinterned=forest.reinterned,
+            records=log.records,
+            order=log.order,
+            moved=log.moved,
+            tokenizer=log.tokenizer,
+            template=log.template,
+            models=log.models,
+            salts=log.salts,
         ),
         workload=workload,
         worth=worth,

@@ -7,7 +7,10 @@ import math
 from collections.abc import Callable
 
 from cache_worthy.errors import UsageError
-from cache_worthy.ingest import IngestOptions
+from cache_worthy.ingest import IngestOptions, Log, Records
+from cache_worthy.ingest import read_log as read
+from cache_worthy.ingest.options import ORDERS, TEMPLATES
+from cache_worthy.output import note
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
 from cache_worthy.sim.policies import POLICIES
@@ -15,20 +18,111 @@ from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
-    """The log to read."""
-    parser.add_argument("log", metavar="LOG", help="request log, JSON lines; - for standard input")
+    """The log to read, and how."""
     parser.add_argument(
+        "log",
+        metavar="LOG",
+        nargs="+",
+        help="request log, or several in order; plain, .gz or .zst; - for standard input",
+    )
+    group = parser.add_argument_group("reading the log")
+    group.add_argument(
+        "--format",
+        default="auto",
+        metavar="NAME",
+        help="auto (default), or a name that cache-worthy formats lists",
+    )
+    group.add_argument(
+        "--tokenizer",
+        default="chars",
+        metavar="T",
+        help="chars (default), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
+        "in the log are used as they are",
+    )
+    group.add_argument(
         "--chars-per-token",
         type=_number(above=0),
         default=4.0,
         metavar="R",
         help="characters that stand for one token in a text log (default 4.0)",
     )
+    group.add_argument(
+        "--block-size",
+        type=_count(1, most=1 << 20),
+        metavar="N",
+        help="tokens in a block (default: what the log says, else 512; vLLM's default is 16)",
+    )
+    group.add_argument(
+        "--template",
+        choices=TEMPLATES,
+        default="simple",
+        help="how messages and tools become one text (default simple)",
+    )
+    group.add_argument(
+        "--order",
+        choices=ORDERS,
+        default="auto",
+        help="by arrival time or as in the file; auto: by time where every request has one",
+    )
+    group.add_argument(
+        "--model-field",
+        metavar="F[=VALUE]",
+        help="field that names the model; with a value only its requests, with * all, kept apart",
+    )
+    group.add_argument(
+        "--salt-field",
+        metavar="F",
+        help="field whose values share no block (tenant, cache_salt, adapter)",
+    )
+    group.add_argument(
+        "--allow-partial",
+        action="store_true",
+        help="go on when more than 5%% of the records are unusable",
+    )
 
 
 def ingest_options(args: argparse.Namespace) -> IngestOptions:
     """The ingestion options among ``args``."""
-    return IngestOptions(chars_per_token=args.chars_per_token)
+    field, _, model = (args.model_field or "").partition("=")
+    return IngestOptions(
+        chars_per_token=args.chars_per_token,
+        format=args.format,
+        block_size=args.block_size,
+        order=args.order,
+        template=args.template,
+        tokenizer=args.tokenizer,
+        model_field=field or None,
+        model=model or None,
+        salt_field=args.salt_field,
+        allow_partial=args.allow_partial,
+    )
+
+
+def read_log(args: argparse.Namespace) -> Log:
+    """The log that ``args`` name; what was cut, skipped or unusable is noted on stderr."""
+    log = read(args.log, ingest_options(args))
+    if log.skipped_truncated:
+        count = log.skipped_truncated
+        note(
+            f"{log.source}: the last line is cut; skipped {count} record{'s' * (count > 1)}",
+            args.quiet,
+        )
+    text = log.records.text()
+    if text != Records().text():
+        note(f"{log.source}: {text}", args.quiet)
+    return log
+
+
+def input_document(log: Log) -> dict[str, object]:
+    """What was read, as every JSON document states it."""
+    return {
+        "source": log.source,
+        "sha256": log.sha256,
+        "format": log.format,
+        "skipped_truncated_lines": log.skipped_truncated,
+        "records": log.records,
+        "order": log.order,
+    }
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -117,14 +211,16 @@ def _number(*, above: float, most: float = math.inf) -> Callable[[str], float]:
     return parse
 
 
-def _count(least: int) -> Callable[[str], int]:
+def _count(least: int, most: int | None = None) -> Callable[[str], int]:
+    allowed = f"an integer >= {least}" + ("" if most is None else f" and <= {most}")
+
     def parse(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: expected an integer >= {least}")
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
         return value
 
     return parse

@@ -160,7 +160,6 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
     """
     from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
-    from cache_worthy.ingest import read_log
     from cache_worthy.output import note
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
@@ -172,9 +171,7 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
     )
     parameters = policy_parameters(args, allowed)
     model = load_model(args.model)
-    log = read_log(args.log, arg.ingest_options(args))
-    if log.skipped_truncated:
-        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    log = arg.read_log(args)
     forest = build_forest(paths_of(log.requests))
     # A policy that pins the path replays a server, whose block hashes include the prefix; the
     # others take an id for what it is.
@@ -201,7 +198,7 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
         "tool": "cache-worthy",
         "version": __version__,
         "command": "replay",
-        "input": {"source": log.source, "sha256": log.sha256, "format": log.format},
+        "input": arg.input_document(log),
         "model": model,
         "policy": policy.name,
         "engine": policy.engine,

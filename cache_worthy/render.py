@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
@@ -13,6 +13,7 @@ from cache_worthy.pins import Pins
 from cache_worthy.policy_table import PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_engine import memory_section, pins_note, policy_section
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution
 
 WIDTH = 72
@@ -85,6 +86,11 @@ def _dist(d: Distribution, *, with_max: bool = True) -> str:
     return ", ".join(parts + ([f"max {d.max:.4g}"] if with_max else []))
 
 
+def _tally(counts: Mapping[str, int]) -> str:
+    shown = [f"{name} ({n})" for name, n in list(counts.items())[:5]]
+    return ", ".join(shown) + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")
+
+
 def _times(value: float | None) -> str:
     return "--" if value is None else f"{value:.1f}x"
 
@@ -120,13 +126,22 @@ def _summary(a: Analysis) -> list[str]:
 def _workload(a: Analysis) -> Iterable[str]:
     w, i = a.workload, a.input
     yield from _title("WORKLOAD")
-    kind = "a text log" if i.format == "text" else f"a {i.format} log"
+    kind = f"{'an' if i.format[0] in 'aeiou' else 'a'} {i.format} log"
     yield from _fact("read as", f"{kind} (field {i.field!r})")
     if i.chars_per_block is not None:
         yield from _fact(
             "chunking",
             f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
             "(--chars-per-token; the sharing is exact, the scale is approximate)",
+        )
+    elif i.tokenizer is not None:
+        what = "token ids of the log" if i.tokenizer == "log" else f"--tokenizer {i.tokenizer}"
+        yield from _fact("tokens", f"{what}, {i.block_tokens} a block")
+    elif i.block_tokens != BLOCK_SIZE_TOKENS:
+        yield from _fact("block size", f"{i.block_tokens} tokens")
+    if i.template is not None:
+        yield from _fact(
+            "template", f"{i.template} (--template; tools and messages as one text, by its rules)"
         )
     if i.ids_reinterned:
         yield from _fact(
@@ -142,6 +157,12 @@ def _workload(a: Analysis) -> Iterable[str]:
     yield from _fact("model", a.parameters.model.name)
     cut = f" ({i.skipped_truncated_lines} truncated last line skipped)"
     yield from _fact("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
+    yield from _fact("left out", i.records.text())
+    yield from _fact("order", i.order)
+    if len(i.models) > 1:
+        yield from _fact("models", _tally(i.models))
+    if i.salts:
+        yield from _fact("salts", f"{_tally(i.salts)}; they share no block")
     yield from _fact(
         "blocks",
         f"{w.block_references} references, {w.distinct_blocks} distinct  "

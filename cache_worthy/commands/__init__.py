@@ -14,5 +14,6 @@ COMMANDS: tuple[str, ...] = (
     "convert",
     "policies",
     "adversary",
+    "formats",
     "completion",
 )

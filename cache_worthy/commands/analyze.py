@@ -10,7 +10,7 @@ import argparse
 
 from cache_worthy import arguments as arg
 from cache_worthy.engines import ENGINES
-from cache_worthy.output import Progress, check_output, note, to_json, write_output
+from cache_worthy.output import Progress, check_output, to_json, write_output
 
 SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
 
@@ -46,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advisor import Options, analyze
-    from cache_worthy.ingest import read_log
     from cache_worthy.policy_table import user_factory
     from cache_worthy.render import render
     from cache_worthy.sim.cost import load_model
@@ -60,9 +59,7 @@ def run(args: argparse.Namespace) -> int:
     )
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
-    log = read_log(args.log, arg.ingest_options(args))
-    if log.skipped_truncated:
-        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    log = arg.read_log(args)
     progress = Progress(args.quiet, args.verbose)
     options = Options(
         model=model,

@@ -100,7 +100,6 @@ def run(args: argparse.Namespace) -> int:
     """Bound and print."""
     from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
-    from cache_worthy.ingest import read_log
     from cache_worthy.oracles.bound import offline_bound
     from cache_worthy.oracles.certificate import to_json as certificate_json
     from cache_worthy.oracles.groups import group_references, trace_of_requests
@@ -120,9 +119,7 @@ def run(args: argparse.Namespace) -> int:
         choose(args.solver)
     except SolverError as error:
         raise UsageError(str(error)) from error
-    log = read_log(args.log, arg.ingest_options(args))
-    if log.skipped_truncated:
-        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    log = arg.read_log(args)
     paths = paths_of(log.requests)
     forest = build_forest(paths)
     size = BlockSize(model, log.block_tokens)
@@ -162,9 +159,7 @@ def run(args: argparse.Namespace) -> int:
         "version": __version__,
         "command": "bound",
         "input": {
-            "source": log.source,
-            "sha256": log.sha256,
-            "format": log.format,
+            **arg.input_document(log),
             "canonical_sha256": trace.digest(),
         },
         "model": model,

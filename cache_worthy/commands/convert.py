@@ -10,7 +10,7 @@ import argparse
 import json
 
 from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, note, write_output
+from cache_worthy.output import check_output, write_output
 
 SUMMARY = "write a log as a canonical trace (Mooncake JSON lines)"
 
@@ -23,12 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and write."""
-    from cache_worthy.ingest import read_log
 
     check_output(args.output, args.force)
-    log = read_log(args.log, arg.ingest_options(args))
-    if log.skipped_truncated:
-        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    log = arg.read_log(args)
     number: dict[tuple[int, object], int] = {}
     lines: list[str] = []
     for request in log.requests:

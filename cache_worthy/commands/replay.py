@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from cache_worthy import arguments as arg
 from cache_worthy import engine_replay
-from cache_worthy.output import check_output, note, to_json, write_output
+from cache_worthy.output import check_output, to_json, write_output
 
 SUMMARY = "replay a log under one policy at one capacity"
 
@@ -57,7 +57,6 @@ def _radix_document(args: argparse.Namespace) -> Mapping[str, object]:
     """Replay a radix-tree policy, shipped or the user's own."""
     from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
-    from cache_worthy.ingest import read_log
     from cache_worthy.policy_table import resolve_policy, run_policy
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
@@ -66,9 +65,7 @@ def _radix_document(args: argparse.Namespace) -> Mapping[str, object]:
 
     model = load_model(args.model)
     factory = resolve_policy(args.policy)
-    log = read_log(args.log, arg.ingest_options(args))
-    if log.skipped_truncated:
-        note(f"{log.source}: the last line is cut; skipped 1 record", args.quiet)
+    log = arg.read_log(args)
     forest = build_forest(paths_of(log.requests))
     size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
     capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
@@ -79,7 +76,7 @@ def _radix_document(args: argparse.Namespace) -> Mapping[str, object]:
         "tool": "cache-worthy",
         "version": __version__,
         "command": "replay",
-        "input": {"source": log.source, "sha256": log.sha256, "format": log.format},
+        "input": arg.input_document(log),
         "model": model,
         "policy": args.policy,
         "covered": args.policy in POLICIES,

@@ -108,6 +108,20 @@ class Records:
     retries: int = 0
     several_answers: int = 0
 
+    def text(self) -> str:
+        """All counts in one line; the first three always."""
+        skipped = sum(self.skipped.values())
+        reasons = f" ({', '.join(f'{n} {k}' for k, n in self.skipped.items())})" if skipped else ""
+        parts = [f"{self.cut} cut", f"{skipped} skipped{reasons}", f"{self.unusable} unusable"]
+        for n, what in (
+            (self.other_lines, "other lines"),
+            (self.retries, "retries kept"),
+            (self.several_answers, "ask for several answers (one prefill each)"),
+        ):
+            if n:
+                parts.append(f"{n} {what}")
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
