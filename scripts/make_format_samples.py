@@ -115,6 +115,7 @@ def traffic() -> list[Asked]:
 
 
 def compact(value: object) -> str:
+    """JSON with sorted keys and no spaces."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -157,6 +158,7 @@ def native(
 
 
 def of_text(requests: Sequence[Asked], *, tools: bool, timed: bool, output: bool) -> str:
+    """The twin whose blocks are characters."""
     size = BLOCK * CHARS
     return native(
         [(a, simple_text(a, tools=tools), size) for a in requests], timed=timed, output=output
@@ -164,6 +166,7 @@ def of_text(requests: Sequence[Asked], *, tools: bool, timed: bool, output: bool
 
 
 def of_tokens(requests: Sequence[Asked], *, timed: bool, output: bool) -> str:
+    """The twin whose blocks are token ids."""
     return native(
         [(a, token_ids(simple_text(a, tools=True)), BLOCK) for a in requests],
         timed=timed,
@@ -181,14 +184,17 @@ def id_records() -> list[tuple[Asked, list[int], int]]:
 
 
 def jsonl(records: Sequence[object]) -> str:
+    """One JSON value a line."""
     return "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records)
 
 
 def stamp(second: int, form: str) -> str:
+    """A moment of the traffic as text."""
     return (START + timedelta(seconds=second)).strftime(form)
 
 
 def openai_messages(asked: Asked) -> list[Json]:
+    """The messages as OpenAI writes them."""
     out: list[Json] = []
     for n, turn in enumerate(asked.turns):
         message: Json = {"role": turn.role, "content": turn.text}
@@ -207,6 +213,7 @@ def openai_messages(asked: Asked) -> list[Json]:
 
 
 def openai_tools() -> list[Json]:
+    """The tools as OpenAI writes them."""
     return [
         {"type": "function", "function": {"name": n, "description": d, "parameters": p}}
         for n, d, p in TOOLS
@@ -214,6 +221,7 @@ def openai_tools() -> list[Json]:
 
 
 def openai_body(asked: Asked) -> Json:
+    """A chat completion request."""
     body: Json = {"model": MODEL, "messages": openai_messages(asked)}
     if asked.tools:
         body["tools"] = openai_tools()
@@ -221,6 +229,7 @@ def openai_body(asked: Asked) -> Json:
 
 
 def anthropic_body(asked: Asked) -> Json:
+    """A messages request."""
     messages: list[Json] = []
     for n, turn in enumerate(asked.turns[1:]):
         part: Json = {"type": "text", "text": turn.text}
@@ -245,6 +254,7 @@ def anthropic_body(asked: Asked) -> Json:
 
 
 def otel_span(asked: Asked) -> Json:
+    """A GenAI span with flat attributes."""
     messages: list[Json] = []
     for n, turn in enumerate(asked.turns[1:]):
         part: Json = {"type": "text", "content": turn.text}
@@ -283,6 +293,7 @@ def otel_span(asked: Asked) -> Json:
 
 
 def otlp_document(requests: Sequence[Asked]) -> str:
+    """The spans as the OTLP file exporter writes them, another library's between."""
     spans = []
     for asked in requests:
         span = otel_span(asked)
@@ -301,6 +312,7 @@ def otlp_document(requests: Sequence[Asked]) -> str:
 
 
 def litellm_row(n: int, asked: Asked) -> dict[str, str]:
+    """A row of the spend table."""
     return {
         "request_id": f"chatcmpl-{n}",
         "call_type": "acompletion",
@@ -357,6 +369,7 @@ def vllm_debug_log(requests: Sequence[Asked]) -> str:
 
 
 def sglang_json(requests: Sequence[Asked]) -> str:
+    """Arrival and finish of each request as JSON events."""
     out: list[Json] = []
     for n, asked in enumerate(requests):
         obj: Json = {"rid": f"r{n}", "text": simple_text(asked, tools=True), "input_ids": None}
@@ -371,6 +384,7 @@ def sglang_json(requests: Sequence[Asked]) -> str:
 
 
 def sglang_log(requests: Sequence[Asked]) -> str:
+    """Text lines with token ids, other lines between."""
     out = ["[2026-05-01 09:59:59] The server is fired up and ready to roll!"]
     for n, asked in enumerate(requests):
         ids = token_ids(simple_text(asked, tools=True))
@@ -406,6 +420,7 @@ def conversation_requests() -> list[Asked]:
 
 
 def sharegpt() -> str:
+    """The conversations as one JSON array."""
     roles = {"user": "human", "assistant": "gpt", "system": "system", "tool": "observation"}
     out = []
     for n, whole in enumerate(last_of_sessions()):
@@ -420,6 +435,7 @@ def sharegpt() -> str:
 
 
 def lmsys() -> str:
+    """The conversations, one a line."""
     out = []
     for n, whole in enumerate(last_of_sessions()):
         turns: list[Json] = []
@@ -458,6 +474,7 @@ def weka() -> tuple[str, str]:
 
 
 def dynamo() -> str:
+    """Finished requests, every second one wrapped, and a tool event."""
     base = int(START.timestamp()) * 1000
     out: list[Json] = [
         {"schema": "dynamo.request.trace.v1", "event_type": "tool_start", "tool": {}}
@@ -556,6 +573,7 @@ TWINS: dict[str, Callable[[], str]] = {
 
 
 def main() -> int:
+    """Write the files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="DIR")
     folder: Path = parser.parse_args().output
