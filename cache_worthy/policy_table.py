@@ -86,7 +86,8 @@ def load_user_policy(spec: str) -> type[EvictionPolicy]:
     module_name, _, class_name = spec.partition(":")
     if not module_name or not class_name:
         raise UsageError(
-            f"--policy {spec}: unknown; expected one of {', '.join(POLICIES)}, or your own as "
+            f"--policy {spec}: unknown; expected one of {', '.join(POLICIES)}, one of the block or "
+            "server policies that cache-worthy policies lists (replay only), or your own as "
             "package.module:Class"
         )
     if "" not in sys.path:

@@ -16,8 +16,9 @@ The server's rules, as its radix cache and its pull requests state them:
 How much is asked for differs by version: the whole allocation in older servers, the shortfall in
 current ones (`evict_whole_request`).
 
-Left out: requests in service at the same time, chunked prefill, the host tier, sessions, and the
-rule that at least one prompt token is always computed.
+Left out: requests in service at the same time, chunked prefill, the host tier, sessions, disjoint
+trees by LoRA or cache salt (an id of the log is taken to differ where those do), and the rule that
+at least one prompt token is always computed.
 
 The server builds a fresh heap of all leaves at each eviction. Here one heap lives on, an entry is
 pushed whenever a leaf's score may have changed, and a popped entry counts only if it is still the
