@@ -126,7 +126,6 @@ def offline_bound(
     search = _Search(trace, grouped, capacity)
     feasible = belady
     interrupted = False
-    used = "none needed"
     if belady == grouped.compulsory:
         search.offer([0.0] * len(grouped.pinned))  # nothing beyond compulsory is ever paid
     else:
@@ -135,11 +134,11 @@ def offline_bound(
             if window is None and len(grouped.pinned) <= WHOLE_LP:
                 tell("bound: solving the linear program")
                 answer = relax(trace, grouped, capacity, rows=rows, solver=solver)
+                search.solver = answer.solver
                 search.offer(answer.prices, answer.links)
-                kept, used = answer.kept, answer.solver
+                kept = answer.kept
             else:
-                kept = [0.0] * len(grouped.groups)
-                used = _ascend(search, kept, window or WINDOW, solver, tell)
+                kept = _ascend(search, window or WINDOW, solver, tell)
             tell("bound: rounding")
             feasible = min(belady, round_relaxation(trace, grouped, capacity, kept).cost)
         except KeyboardInterrupt:
@@ -155,7 +154,7 @@ def offline_bound(
         belady=_in_cost(trace, belady),
         feasible=_in_cost(trace, feasible),
         certified=certified,
-        solver=used,
+        solver=search.solver,
         interrupted=interrupted,
     )
 
@@ -175,6 +174,7 @@ class _Search:
         self.capacity = capacity
         self.best: Certified | None = None
         self.prices: list[float] = []
+        self.solver = "none needed"
 
     def offer(self, prices: Sequence[float], links: Sequence[tuple[Link, float]] = ()) -> Certified:
         """Certify prices, keep them if they are the best; returns what they prove."""
@@ -208,10 +208,8 @@ def _one_price(grouped: Grouped, capacity: int) -> float:
     return 0.0
 
 
-def _ascend(
-    search: _Search, kept: list[float], window: int, solver: str | None, tell: Progress
-) -> str:
-    """Window coordinate ascent on the prices; fills ``kept``; returns the solver."""
+def _ascend(search: _Search, window: int, solver: str | None, tell: Progress) -> list[float]:
+    """Window coordinate ascent on the prices; returns the size kept of every group."""
     import numpy as np
 
     if window < 2:
@@ -221,7 +219,7 @@ def _ascend(
     start = np.array([g.start for g in groups], dtype=np.int64)
     end = np.array([g.end for g in groups], dtype=np.int64)
     room = [search.capacity - p for p in pinned]
-    used = "none needed"
+    kept = [0.0] * len(groups)
     compulsory = search.grouped.compulsory or 1
     before_pass = float(search.best.bound) if search.best else 0.0
     for turn in range(PASSES):
@@ -256,7 +254,7 @@ def _ascend(
                 pieces=pieces,
             )
             answer = chain.solve(solver)
-            used = answer.solver
+            search.solver = answer.solver
             search.prices[a:b] = answer.prices
             for i, y in zip(members, answer.kept, strict=True):
                 kept[i] = y
@@ -264,4 +262,4 @@ def _ascend(
         if found - before_pass < GAIN * compulsory and turn:
             break
         before_pass = found
-    return used
+    return kept

@@ -32,7 +32,7 @@ ROWS: tuple[Rows, ...] = ("chain", "A2", "A3")
 
 # More dependency rows than this are not added: every subset of them is a valid relaxation, and on
 # the Mooncake traces there are 55 and 480.
-MOST_LINKS = 100_000
+MOST_LINKS = 20_000
 
 POLICY_CLASS = {
     "chain": "demand paging with the requested path pinned, hits counted by prefix",
