@@ -118,7 +118,7 @@ class Space:
         self._solver = z3.SolverFor("QF_LRA")
         self._solver.add(*(c >= 0 for c in self._costs))
         self._normal: dict[tuple[Number, ...], tuple[Vector, bool]] = {}
-        self._terms: dict[Vector, Any] = {}
+        self._constraints: dict[tuple[Vector, int], Any] = {}
         self._models: dict[object, tuple[Fraction, ...] | None] = {}
         self.checks = 0
         self.facts: Facts = {}
@@ -189,21 +189,20 @@ class Space:
         return all(self._sign(form, model) & signs for form, signs in facts.items())
 
     def _constraint(self, form: Vector, signs: int) -> Any:
-        term = self._terms.get(form)
-        if term is None:
+        # Kept, because building an expression costs as much as deciding it.
+        constraint = self._constraints.get((form, signs))
+        if constraint is None:
             term = self._z3.Sum([a * c for a, c in zip(form, self._costs, strict=True) if a])
-            self._terms[form] = term
-        if signs == NEGATIVE:
-            return term < 0
-        if signs == ZERO:
-            return term == 0
-        if signs == POSITIVE:
-            return term > 0
-        if signs == NEGATIVE | ZERO:
-            return term <= 0
-        if signs == POSITIVE | ZERO:
-            return term >= 0
-        return term != 0
+            constraint = {
+                NEGATIVE: term < 0,
+                ZERO: term == 0,
+                POSITIVE: term > 0,
+                NEGATIVE | ZERO: term <= 0,
+                POSITIVE | ZERO: term >= 0,
+                NEGATIVE | POSITIVE: term != 0,
+            }[signs]
+            self._constraints[form, signs] = constraint
+        return constraint
 
     def find(
         self, facts: Facts, gains: frozenset[Vector] = frozenset()
