@@ -8,7 +8,8 @@ Compiles every file of ``proofs/coq/_CoqProject`` in a temporary folder, on one 
   each must fail, inside the lemma named for it;
 * exports runs of the cosigned transcriptions of ``theory/`` and has the checker of ``Log.v``, which
   is proved to accept runs of the relation only, accept them; runs with a forgiven debt are rejected;
-* has ``Execute.v`` play Landlord on random forests: the costs of the transcription, exactly.
+* has ``Execute.v`` play Landlord on random forests, with the costs of the transcription exactly, and
+  against the phase construction, close to the ratio that ``landlord_bound`` allows.
 
 Exit codes: 0 all checks passed; 1 one failed; 2 not run, because coqc is not installed.
 """
@@ -16,6 +17,7 @@ Exit codes: 0 all checks passed; 1 one failed; 2 not run, because coqc is not in
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -24,9 +26,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+from cache_worthy.theory.adversary import Play
+from cache_worthy.theory.adversary import play as play_phases
 from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
 from cache_worthy.theory.coq_log import (
     LoggedRun,
@@ -222,6 +227,14 @@ MUTANTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check that passed has seen: a sentence, and the figures in it by name."""
+
+    detail: str
+    counts: dict[str, int]
+
+
 class CheckFailed(Exception):
     """A check did not come out as it must; the message says which and how."""
 
@@ -278,7 +291,7 @@ def failing_lemma(text: str, message: str) -> str | None:
     return names[-1] if names else None
 
 
-def compile_all(folder: Path) -> str:
+def compile_all(folder: Path) -> Found:
     """Copy the sources to ``folder`` and compile them."""
     files = sources()
     for file in files:
@@ -291,10 +304,12 @@ def compile_all(folder: Path) -> str:
         done = coqc(folder, file)
         if done.returncode:
             raise CheckFailed(f"{file} does not compile:\n{done.stderr}")
-    return f"{len(files)} files compiled, none with a forbidden command"
+    return Found(
+        f"{len(files)} files compiled, none with a forbidden command", {"files": len(files)}
+    )
 
 
-def check_assumptions(folder: Path) -> str:
+def check_assumptions(folder: Path) -> Found:
     """Every theorem is closed under the global context."""
     files = sources()
     modules = " ".join(file.removesuffix(".v") for file in files)
@@ -309,10 +324,13 @@ def check_assumptions(folder: Path) -> str:
     done = coqc(folder, "Assumptions.v")
     if done.returncode or done.stdout != "Closed under the global context\n":
         raise CheckFailed(f"Print Assumptions of {together}:\n{done.stdout}{done.stderr}")
-    return f"{len(names)} theorems, closed under the global context: {', '.join(names)}"
+    return Found(
+        f"{len(names)} theorems, closed under the global context: {', '.join(names)}",
+        {"theorems": len(names), "open": 0},
+    )
 
 
-def check_mutants(folder: Path, mutants: Iterable[Mutant] = MUTANTS) -> str:
+def check_mutants(folder: Path, mutants: Iterable[Mutant] = MUTANTS) -> Found:
     """Every mutant fails to compile, in the lemma named for it."""
     count = 0
     for mutant in mutants:
@@ -335,7 +353,10 @@ def check_mutants(folder: Path, mutants: Iterable[Mutant] = MUTANTS) -> str:
                 f"{done.stderr}"
             )
         count += 1
-    return f"{count} wrong constants and dropped hypotheses, each fails in the lemma named for it"
+    return Found(
+        f"{count} wrong constants and dropped hypotheses, each fails in the lemma named for it",
+        {"mutants_failing": count},
+    )
 
 
 def exported(rng: Random, count: int) -> list[LoggedRun]:
@@ -390,7 +411,7 @@ def evaluate(folder: Path, name: str, modules: str, terms: Iterable[str], test: 
     return [word == "true" for word in re.findall(r"\b(true|false)\b", done.stdout)]
 
 
-def check_runs(folder: Path, count: int, seed: int) -> str:
+def check_runs(folder: Path, count: int, seed: int) -> Found:
     """The code's runs are accepted, forged ones are not."""
     rng = Random(seed)
     runs = exported(rng, count)
@@ -409,10 +430,11 @@ def check_runs(folder: Path, count: int, seed: int) -> str:
             raise CheckFailed(f"log {i} {'accepted' if verdict else 'rejected'}: {run}")
     evictions = sum(run.evictions for run in runs)
     requests = sum(len(run.requests) for run in runs)
-    return (
+    return Found(
         f"{len(runs)} runs of {' and '.join(EXPORTED)} accepted ({requests} requests, {evictions} "
         f"evictions, {sum(run.cosigned for run in runs)} payments for another node); "
-        f"{len(bad)} forged logs rejected"
+        f"{len(bad)} forged logs rejected",
+        {"runs_accepted": len(runs), "runs_rejected": 0, "forged_rejected": len(bad)},
     )
 
 
@@ -421,7 +443,7 @@ def _played(instance: Instance, k: int, hits: str, cost: str) -> str:
     return f"(forest_of {forest_terms(instance)}, {k}%Z, {hits}, {requests}, {cost})"
 
 
-def check_landlord(folder: Path, count: int, seed: int) -> str:
+def check_landlord(folder: Path, count: int, seed: int) -> Found:
     """Landlord as computed by ``Execute.v`` costs what the transcription costs."""
     rng = Random(seed + 1)
     terms: list[str] = []
@@ -450,10 +472,65 @@ def check_landlord(folder: Path, count: int, seed: int) -> str:
     )
     if verdicts != [True] * len(terms):
         raise CheckFailed(f"Landlord's costs differ: {verdicts.count(False)} of {len(terms)}")
-    return f"{len(terms)} runs of Landlord cost the same in both ({evictions} evictions)"
+    return Found(
+        f"{len(terms)} runs of Landlord cost the same in both ({evictions} evictions)",
+        {"landlord_runs": len(terms)},
+    )
 
 
-def recheck(folder: Path) -> str:
+def phase_schedule(game: Play) -> list[list[int]]:
+    """The offline schedule of the phase construction, one state a request.
+
+    The dear nodes one path at a time, then all the cheap ones at once, kept to the phase's end.
+    """
+    units = list(game.stage.units)
+    return [units if v in units else list(game.instance.path(v)) for v in game.instance.requests]
+
+
+def check_limit(folder: Path, most: int) -> Found:
+    """Landlord against its exact ratio at every ``k``, ``h`` and path size up to ``most``.
+
+    The phase construction is played against the transcription; the kernel plays the same requests,
+    checks the schedule and its cost, and that Landlord is within a tenth of ``1 + (h-1)/m`` and,
+    where ``k > h >= 2`` and paths may have size 2, above Young's bound.
+    """
+    terms: list[str] = []
+    above = 0
+    for k in range(2, most + 1):
+        for h in range(2, k + 1):
+            for path in range(1, h + 1):
+                game = play_phases("landlord_keys", k, h, path, 2, cost=100, tie="node")
+                exceeds = k > h and path >= 2
+                above += exceeds
+                states = listed(listed(f"{u}%nat" for u in s) for s in phase_schedule(game))
+                limit = number(Fraction(9, 10) * game.stage.exact_ratio)
+                young = number(game.young) if exceeds else number(0)
+                terms.append(
+                    f"({_played(game.instance, k, 'After', number(game.cost))}, {h}%Z, "
+                    f"{states}, {number(game.offline)}, {limit}, {young})"
+                )
+    verdicts = evaluate(
+        folder,
+        "Limit",
+        "Model Cosigned Progress Landlord Execute",
+        terms,
+        "fun c => match c with (f, k, cv, requests, paid, h, states, off, limit, young) =>"
+        " let I := of_forest f in let schedule := map of_list states in"
+        " is_valid_forest f && is_fits I k requests && is_feasible I h requests schedule &&"
+        " Qeq_bool (offline_cost I schedule) off &&"
+        " Qeq_bool (snd (play I k cv blank requests)) paid &&"
+        " Qle_bool (limit * off) paid && negb (Qle_bool paid (young * off)) end",
+    )
+    if verdicts != [True] * len(terms):
+        raise CheckFailed(f"the limit is missed in {verdicts.count(False)} of {len(terms)} cases")
+    return Found(
+        f"Landlord within a tenth of 1 + (h-1)/m at {len(terms)} (k, h, H) with k <= {most}, above "
+        f"Young's bound at the {above} with k > h and H >= 2",
+        {"limit_cases": len(terms), "above_young": above},
+    )
+
+
+def recheck(folder: Path) -> Found:
     """Have the stand-alone checker go through the compiled files and the library they use."""
     modules = [f"CacheWorthy.{file.removesuffix('.v')}" for file in sources()]
     done = subprocess.run(
@@ -466,7 +543,7 @@ def recheck(folder: Path) -> str:
     report = done.stdout + done.stderr
     if done.returncode or "* Axioms: <none>" not in report:
         raise CheckFailed(f"coqchk:\n{report}")
-    return "coqchk accepts every file; axioms: none"
+    return Found("coqchk accepts every file; axioms: none", {})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -477,6 +554,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--full", action="store_true", help="also run coqchk over everything (about a minute)"
     )
+    out.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     return out
 
 
@@ -484,32 +562,40 @@ def main(argv: list[str] | None = None) -> int:
     """Run the checks, one line each."""
     args = parser().parse_args(argv)
     if shutil.which("coqc") is None:
-        print(f"NOT RUN: the formal proofs were not checked, coqc is not installed; {INSTALL}")
+        print(
+            f"NOT RUN: the formal proofs were not checked, coqc is not installed; {INSTALL}",
+            file=sys.stderr,
+        )
         return 2
-    version = subprocess.run(
-        ["coqc", "--version"], capture_output=True, text=True, check=False
-    ).stdout.split("\n")[0]
-    print(version)
+    counts: dict[str, int] = {}
+    failed: str | None = None
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        checks: list[tuple[str, Callable[[], str]]] = [
+        checks: list[tuple[str, Callable[[], Found]]] = [
             ("kernel", lambda: compile_all(folder)),
             ("assumptions", lambda: check_assumptions(folder)),
             ("mutants", lambda: check_mutants(folder)),
             ("runs", lambda: check_runs(folder, args.runs, args.seed)),
             ("landlord", lambda: check_landlord(folder, args.runs, args.seed)),
+            ("limit", lambda: check_limit(folder, 5)),
         ]
         if args.full:
             checks.append(("coqchk", lambda: recheck(folder)))
         for name, check in checks:
             start = time.monotonic()
             try:
-                detail = check()
-            except CheckFailed as failed:
-                print(f"FAILED {name}: {failed}")
-                return 1
-            print(f"ok {name} ({time.monotonic() - start:.0f} s): {detail}", flush=True)
-    return 0
+                found = check()
+            except CheckFailed as error:
+                failed = name
+                print(f"FAILED {name}: {error}", file=sys.stderr)
+                break
+            counts |= found.counts
+            if not args.json:
+                seconds = time.monotonic() - start
+                print(f"ok {name} ({seconds:.0f} s): {found.detail}", flush=True)
+    if args.json:
+        print(json.dumps({"ok": failed is None, "failed": failed, **counts}))
+    return 0 if failed is None else 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ for the export.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import warnings
@@ -45,14 +46,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_theorems_rest_on_no_axiom(compiled: Path) -> None:
-    report = check_coq.check_assumptions(compiled)
+    report = check_coq.check_assumptions(compiled).detail
     for name in ("cosigned_bound", "landlord_bound", "landlord_safe", "landlord_exceeds_young"):
         assert name in report
 
 
 def test_a_wrong_constant_fails_where_it_should(compiled: Path) -> None:
     wrong = next(m for m in MUTANTS if m.lemma == "row_load")
-    assert check_coq.check_mutants(compiled, [wrong]).startswith("1 ")
+    assert check_coq.check_mutants(compiled, [wrong]).counts == {"mutants_failing": 1}
     with pytest.raises(CheckFailed, match="expected to fail in row_rent"):
         check_coq.check_mutants(compiled, [replace(wrong, lemma="row_rent")])
     harmless = Mutant("Log.v", "accept", "An accepted log is a run.", "An accepted log is one.")
@@ -61,13 +62,16 @@ def test_a_wrong_constant_fails_where_it_should(compiled: Path) -> None:
 
 
 def test_runs_of_the_code_are_runs_of_the_relation(compiled: Path) -> None:
-    report = check_coq.check_runs(compiled, 24, seed=3)
-    assert report.startswith("24 runs")
-    assert "3 forged logs rejected" in report
+    found = check_coq.check_runs(compiled, 24, seed=3)
+    assert found.counts == {"runs_accepted": 24, "runs_rejected": 0, "forged_rejected": 3}
 
 
 def test_landlord_costs_what_the_kernel_computes(compiled: Path) -> None:
-    assert check_coq.check_landlord(compiled, 24, seed=3).startswith("24 runs")
+    assert check_coq.check_landlord(compiled, 24, seed=3).counts == {"landlord_runs": 24}
+
+
+def test_landlord_comes_close_to_its_ratio(compiled: Path) -> None:
+    assert check_coq.check_limit(compiled, 3).counts == {"limit_cases": 7, "above_young": 1}
 
 
 def test_an_assumption_of_our_own_is_found(
@@ -130,7 +134,7 @@ def test_missing_coqc_is_said_and_is_no_success(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     assert check_coq.main([]) == 2
-    assert "NOT RUN" in capsys.readouterr().out
+    assert "NOT RUN" in capsys.readouterr().err
 
 
 def test_failure_exits_one(
@@ -140,8 +144,10 @@ def test_failure_exits_one(
     fake.write_text("#!/bin/sh\necho 'File \"x\", line 1'; exit 1\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert check_coq.main([]) == 1
-    assert "FAILED kernel" in capsys.readouterr().out
+    assert check_coq.main(["--json"]) == 1
+    shown = capsys.readouterr()
+    assert "FAILED kernel" in shown.err
+    assert json.loads(shown.out) == {"ok": False, "failed": "kernel"}
 
 
 def test_who_pays_by_hand() -> None:
