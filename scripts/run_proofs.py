@@ -2,6 +2,7 @@
 
 Exit code 0: every claim came out as stated, 1: some did not, 2: the manifest itself is unsound (a
 universal claim without a mutated twin of opposite result, a duplicate name, an unknown key).
+A claim whose program (`needs`) is not installed is not run; that is said, and it is no failure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import operator
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -59,6 +61,7 @@ class Claim:
     full: bool = False
     universal: bool = False
     twin: str = ""
+    needs: str = ""
 
     @property
     def kind(self) -> str:
@@ -244,6 +247,8 @@ def main(argv: list[str] | None = None) -> int:
         for c in chosen:
             print(f"{c.id}: {c.claim}\n    {c.command}\n    expects {c.expect}; {c.covers}")
         return 0
+    absent = [c for c in chosen if c.needs and shutil.which(c.needs) is None]
+    chosen = [c for c in chosen if c not in absent]
     begun = time.monotonic()
     bad = 0
     budgets: dict[str, float] = {}  # several claims may read one output
@@ -258,10 +263,13 @@ def main(argv: list[str] | None = None) -> int:
             line = f"{state} {result.seconds:6.1f} s  {c.id:<40} {got:<12} {c.claim}; {c.covers}"
             print(line, flush=True)
             bad += not result.good
+    for c in absent:
+        print(f"NOT RUN             {c.id:<40} {c.needs} is not installed: {c.claim}")
     twins = sum(c.universal for c in chosen)
     print(
         f"{len(chosen) - bad} of {len(chosen)} claims as stated, {twins} of them universal with a "
         f"mutated twin of opposite result, in {time.monotonic() - begun:.0f} s"
+        + (f"; {len(absent)} NOT RUN" if absent else "")
     )
     return 1 if bad else 0
 

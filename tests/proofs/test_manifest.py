@@ -81,6 +81,22 @@ def test_a_false_claim_in_a_copy_of_the_manifest_fails(
     assert "sat (expected unsat)" in out
 
 
+def test_a_claim_whose_program_is_missing_is_said_not_to_have_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "manifest.toml"
+    needy = FALSE.replace('rank = "own test"', 'rank = "own test"\nneeds = "no-such-program"')
+    file.write_text(HOLDS + needy, encoding="utf-8")
+    assert runner.main(["--manifest", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "NOT RUN" in out
+    assert "no-such-program is not installed" in out
+    assert "2 of 2 claims as stated" in out
+    assert out.rstrip().endswith("; 1 NOT RUN")
+    file.write_text(HOLDS + needy.replace("no-such-program", "sh"), encoding="utf-8")
+    assert runner.main(["--manifest", str(file)]) == 1
+
+
 def test_a_command_over_its_budget_or_without_a_result_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
