@@ -25,9 +25,10 @@ WHOLE_LP = 100_000
 WINDOW = 12_000
 """Requests in one window of the ascent: one solve is about the conversation trace's."""
 
-PASSES = 6
-GAIN = 2e-5
-"""The ascent stops after ``PASSES``, or when a pass raises the bound by less than this share."""
+PASSES = 4
+GAIN = 1e-4
+"""The ascent stops after ``PASSES``, or when a pass raises the bound by less than this share of
+compulsory. A pass over 192,000 requests takes some 40 s (``scripts/bench_bound.py``)."""
 
 Progress = Callable[[str], None]
 
