@@ -17,10 +17,10 @@ from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
 
 
-def add_log(parser: argparse.ArgumentParser) -> None:
-    """The log to read, and how."""
+def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
+    """The log to read, and how; as an option where ``name`` begins with dashes."""
     parser.add_argument(
-        "log",
+        name,
         metavar="LOG",
         nargs="+",
         help="request log, or several in order; plain, .gz or .zst; - for standard input",

@@ -46,20 +46,23 @@ def to_json(value: object) -> str:
     return json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def check_output(target: str, force: bool) -> None:
-    """Refuse early what :func:`write_output` would refuse, before any work is done."""
+def check_output(target: str, force: bool, flag: str = "-o") -> None:
+    """Refuse early what :func:`write_output` would refuse, before any work is done.
+
+    ``flag`` is the option that named the file.
+    """
     if target == "-":
         return
     path = Path(target)
     if path.is_dir():
-        raise UsageError(f"-o {target}: is a folder; expected a file name")
+        raise UsageError(f"{flag} {target}: is a folder; expected a file name")
     if path.exists() and not force:
-        raise UsageError(f"-o {target}: exists; give --force to overwrite it")
+        raise UsageError(f"{flag} {target}: exists; give --force to overwrite it")
     if not path.parent.is_dir():
-        raise UsageError(f"-o {target}: no folder {path.parent}")
+        raise UsageError(f"{flag} {target}: no folder {path.parent}")
 
 
-def write_output(text: str, target: str, force: bool) -> None:
+def write_output(text: str, target: str, force: bool, flag: str = "-o") -> None:
     """Write ``text`` to stdout or, whole or not at all, to a file.
 
     Raises
@@ -70,7 +73,7 @@ def write_output(text: str, target: str, force: bool) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
-    check_output(target, force)
+    check_output(target, force, flag)
     path = Path(target)
     try:
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
@@ -88,7 +91,7 @@ def write_output(text: str, target: str, force: bool) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise UsageError(f"-o {target}: cannot write: {error.strerror or error}") from error
+        raise UsageError(f"{flag} {target}: cannot write: {error.strerror or error}") from error
 
 
 class Progress:

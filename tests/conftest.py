@@ -11,6 +11,9 @@ import pytest
 
 from cache_worthy.cli import main
 
+# One BLAS thread, set before numpy loads: on a busy machine more of them wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

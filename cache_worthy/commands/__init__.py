@@ -13,6 +13,7 @@ COMMANDS: tuple[str, ...] = (
     "bound",
     "convert",
     "policies",
+    "study",
     "adversary",
     "formats",
     "completion",

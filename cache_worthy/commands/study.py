@@ -1,0 +1,183 @@
+"""Measure what a prefix cache does, on a small engine that really computes attention.
+
+The same requests go through the engine with the cache off and on: a few system prompts, each
+followed by many short, unique user turns. Answers must be the same; times and tokens computed are
+compared. With --log a request log goes through it one request at a time, and measured prefill
+seconds are set beside predicted FLOPs. Times are this machine's, of a model of two million
+weights; only their ratios mean anything, and other load on the machine spoils them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from cache_worthy import arguments as arg
+from cache_worthy.errors import UsageError
+from cache_worthy.output import Progress, check_output, note, to_json, write_output
+
+SUMMARY = "measure a real engine with the prefix cache off and on"
+
+RESULTS = "outputs/results.csv"
+LOG_RESULTS = "outputs/log_results.csv"
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument(
+        "--prefix-lens",
+        type=_lengths,
+        default=(0, 64, 128, 256),
+        metavar="N,N,...",
+        help="shared system prompt lengths in tokens (default 0,64,128,256)",
+    )
+    parser.add_argument(
+        "--tenants", type=arg.positive_int, default=3, metavar="N", help="system prompts (3)"
+    )
+    parser.add_argument(
+        "--requests",
+        type=arg.positive_int,
+        metavar="N",
+        help="requests (32), or how many of the log to take (all)",
+    )
+    parser.add_argument(
+        "--rate", type=arg.positive_number, default=20.0, metavar="R", help="requests a second (20)"
+    )
+    parser.add_argument(
+        "--pool-blocks",
+        type=arg.positive_int,
+        metavar="N",
+        help="KV pool in blocks of 16 tokens (1024; more for a log whose longest prompt needs it)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=arg.positive_int,
+        default=3,
+        metavar="N",
+        help="repeats, medians count (3)",
+    )
+    parser.add_argument(
+        "--repeat-probe",
+        action="store_true",
+        help="also time a second identical request (a pure cache hit, no cold start)",
+    )
+    arg.add_log(parser, "--log")
+    parser.add_argument(
+        "--results",
+        metavar="CSV",
+        help=f"every run as CSV (default {RESULTS}, with --log {LOG_RESULTS}; rewritten)",
+    )
+    parser.add_argument(
+        "--plot", action="store_true", help="run nothing, redraw the figure from --results"
+    )
+    parser.add_argument(
+        "--figure", metavar="FILE", help="where --plot draws (default: --results with .png)"
+    )
+    arg.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, or redraw."""
+    default = LOG_RESULTS if args.log is not None else RESULTS
+    results = args.results or default
+    if args.plot:
+        from cache_worthy.study import from_csv
+        from cache_worthy.study_plot import plot
+
+        measurements = from_csv(Path(results))
+        figure = args.figure or str(Path(results).with_suffix(".png"))
+        # The figure beside the default results is the command's own, like the results.
+        own = args.figure is None and args.results is None
+        check_output(figure, args.force or own, "--figure")
+        plot(measurements, Path(figure))
+        note(f"drew {figure} from {results}", args.quiet)
+        return 0
+    arg.require(args.figure is None, "--figure: draws only with --plot")
+    arg.require(
+        args.log is None or not args.repeat_probe, "--repeat-probe: is of no use with --log"
+    )
+    check_output(args.output, args.force)
+    own = args.results is None
+    if own:
+        _make_folder(Path(results).parent)
+    arg.require(results != "-", "--results -: expected a file name")
+    check_output(results, args.force or own, "--results")
+
+    threads = _one_blas_thread()
+    from cache_worthy import __version__, study
+
+    progress = Progress(args.quiet)
+    try:
+        if args.log is not None:
+            of_log = study.measure_log(
+                arg.read_log(args),
+                limit=args.requests,
+                pool_blocks=args.pool_blocks,
+                repeats=args.repeats,
+                blas_threads=threads,
+                step=progress.step,
+            )
+            text, rows = study.render_log(of_log), study.to_csv(of_log.points)
+            holds = of_log.skips_agree
+            document: object = of_log
+        else:
+            measured = study.measure(
+                args.prefix_lens,
+                requests=args.requests or 32,
+                tenants=args.tenants,
+                rate=args.rate,
+                pool_blocks=args.pool_blocks or study.DEFAULT_POOL_BLOCKS,
+                repeats=args.repeats,
+                probe=args.repeat_probe,
+                blas_threads=threads,
+                step=progress.step,
+            )
+            text, rows = study.render(measured), study.to_csv(measured.runs)
+            holds = measured.identical
+            document = measured
+    finally:
+        progress.done()
+    write_output(rows, results, args.force or own, "--results")
+    note(f"wrote {results}; --plot draws it", args.quiet)
+    if args.json:
+        head = {"tool": "cache-worthy", "version": __version__, "command": "study"}
+        text = to_json({**head, "result": document})
+    write_output(text, args.output, args.force)
+    return 0 if holds else 1
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    try:
+        lengths = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        lengths = ()
+    if not lengths or min(lengths) < 0 or len(set(lengths)) < len(lengths):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected different lengths >= 0 with commas between, such as 0,64,256"
+        )
+    return lengths
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: cannot make the folder: {error.strerror or error}; give --results"
+        ) from error
+
+
+def _one_blas_thread() -> str:
+    """Ask for one BLAS thread, so that times do not depend on how many cores happen to be idle.
+
+    BLAS reads these variables when numpy loads; what the user has set stays.
+    """
+    if "numpy" in sys.modules:
+        return "as numpy was loaded with"
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
+    return os.environ["OPENBLAS_NUM_THREADS"]

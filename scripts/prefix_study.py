@@ -1,0 +1,14 @@
+"""The prefix-cache study by its script path: the same as ``cache-worthy study``.
+
+python scripts/prefix_study.py            # run it; minutes
+python scripts/prefix_study.py --plot     # redraw from outputs/results.csv
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cache_worthy.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["study", *sys.argv[1:]]))
