@@ -5,8 +5,8 @@
 Counts only instances whose optimum exceeds compulsory: on the others every answer is the same sum,
 so agreement says nothing; they are counted apart. On each: the dynamic program, the integer program
 under HiGHS and under CBC (both proved optimal), the certified chain and A3 bounds and LPround.
---reach doubles the instance until an exact solver needs more than SECONDS (10), and prints the
-last one it did.
+--reach enlarges the instance until an exact solver needs more than SECONDS (10) of wall time, and
+prints the last one it did.
 
 Exit codes: 0 everything agrees (or no --check), 1 a disagreement, 2 usage.
 """
@@ -130,7 +130,10 @@ def _milp(solver: str, seconds: float) -> Solver:
     return solve
 
 
-def reach(seconds: float) -> list[str]:
+SIZES = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000)
+
+
+def reach(seconds: float, sizes: Sequence[int] = SIZES) -> list[str]:
     """The largest instance of each family that each exact solver does in the time."""
     solvers: dict[str, Solver] = {
         "dynamic program": optimal_cost,
@@ -141,7 +144,7 @@ def reach(seconds: float) -> list[str]:
     for family, make in (("dense random forests", _dense), ("chats below one root", _chats)):
         for name, solve in solvers.items():
             done = "none"
-            for nodes in (10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300):
+            for nodes in sizes:
                 instance, capacity = make(Random(nodes), nodes, 2 * nodes)
                 took = _timed(solve, instance, capacity, seconds)
                 if took is None:
