@@ -19,6 +19,7 @@ from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
+from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.workload import Workload, Worth, measure_workload, measure_worth
 
@@ -47,6 +48,7 @@ class Options:
     bound: bool = True
     engine: Engine = "generic"
     gpu_gib: float | None = None
+    sglang_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Parameters:
     bound: bool
     engine: Engine
     gpu_gib: float | None
+    sglang_version: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ def analyze(
             curve.recommended_bytes,
             workload.floor_bytes,
             options.gpu_gib,
+            CURRENT if options.sglang_version is None else server_for(options.sglang_version),
             step,
         )
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
@@ -172,6 +176,7 @@ def analyze(
             bound=options.bound,
             engine=options.engine,
             gpu_gib=options.gpu_gib,
+            sglang_version=options.sglang_version,
         ),
         input=Input(
             source=log.source,

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
@@ -68,9 +68,9 @@ _OPTIONS = (
     _Option("--policy-config", "policy_config"),
     _Option("--page-size", "page_size"),
     _Option("--generated", "generated"),
-    _Option("--single-count", "single_count"),
+    _Option("--sglang-version", "sglang_version"),
 )
-_SGLANG_OPTIONS = ("policy_config", "page_size", "generated", "single_count")
+_SGLANG_OPTIONS = ("policy_config", "page_size", "generated", "sglang_version")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,11 +119,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("ignore", "length"),
         help="let generated tokens take room where the log has their number (default length)",
     )
-    group.add_argument(
-        "--single-count",
-        action="store_true",
-        default=None,
-        help="count a request once, as a server with sgl-project/sglang#30689 would",
+    add_sglang_version(group)
+
+
+def add_sglang_version(parser: argparse._ActionsContainer) -> None:
+    """Which release of SGLang."""
+    parser.add_argument(
+        "--sglang-version",
+        metavar="V",
+        help="release whose options and bookkeeping to follow, 0.5.3 or later (default: the "
+        f"current one, {'.'.join(map(str, CURRENT.since))} and later)",
     )
 
 
@@ -261,9 +266,9 @@ def _run_blocks(
 
 
 def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, object]) -> _Outcome:
-    from cache_worthy.sim.sglang import PagedLog, replay_sglang
+    from cache_worthy.sim.sglang import PagedLog, replay_sglang, server_for
 
-    page = parameters.get("page_size")
+    page, release = parameters.get("page_size"), parameters.get("sglang_version")
     paged = PagedLog.from_requests(
         log.requests,
         block_tokens=log.block_tokens,
@@ -274,8 +279,7 @@ def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, o
         paged,
         policy,
         capacity * log.block_tokens,
-        double_count=not parameters.get("single_count"),
-        evict_whole_request=False,
+        server=CURRENT if release is None else server_for(str(release)),
         **strategy_config(parameters.get("policy_config")),
     )
     return _Outcome(
@@ -293,7 +297,7 @@ def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, o
     )
 
 
-def strategy_config(text: object) -> dict[str, int]:
+def strategy_config(text: object) -> dict[str, Any]:
     """The strategy's parameters from a JSON object.
 
     Raises

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.sglang.versions import CURRENT, Server
 from cache_worthy.sim.trace import Request
 
 Engine = Literal["generic", "sglang", "vllm"]
@@ -184,6 +185,7 @@ def advise(
     recommended: int,
     floor: int,
     gpu_gib: float | None,
+    server: Server = CURRENT,
     step: Callable[[str], None] = lambda text: None,
 ) -> EngineAdvice | None:
     """Replay the options of an engine and say what to type; None for the generic engine.
@@ -201,13 +203,17 @@ def advise(
         Bytes of KV cache that question 3 recommends and that question 2 demands.
     gpu_gib : float or None
         Memory of the GPUs of one replica together.
+    server : Server
+        Which SGLang.
     step : callable
         Told what is being replayed.
     """
     if engine == "generic":
         return None
     replays = (
-        _sglang(requests, block_tokens) if engine == "sglang" else _vllm(requests, block_tokens)
+        _sglang(requests, block_tokens, server)
+        if engine == "sglang"
+        else _vllm(requests, block_tokens)
     )
     table = cost.cumulative(forest.depth)
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
@@ -266,7 +272,9 @@ def advise(
         type_this = best.flag
     return EngineAdvice(
         engine=engine,
-        server=_server(engine),
+        server=f"{server.label} (read: {server.source})"
+        if engine == "sglang"
+        else "vLLM, v1 engine",
         options=tuple(options),
         at=at,
         best=best.label,
@@ -283,16 +291,10 @@ _Replay = Callable[[int], tuple[Sequence[int], int]]
 
 
 def _sglang(
-    requests: Sequence[Request], block_tokens: int
+    requests: Sequence[Request], block_tokens: int, server: Server
 ) -> list[tuple[str, str | None, str, _Replay]]:
     """Options of SGLang's command line: label, flag, note, replay."""
-    from cache_worthy.sim.sglang import (
-        CURRENT,
-        STRATEGIES,
-        PagedLog,
-        flag_for,
-        replay_sglang,
-    )
+    from cache_worthy.sim.sglang import PagedLog, flag_for, replay_sglang
 
     log = PagedLog.from_requests(requests, block_tokens=block_tokens, generated="ignore")
     budget = _median_growth(log.prompts) * block_tokens
@@ -301,9 +303,17 @@ def _sglang(
         (
             "lfu",
             {},
-            "counts never fall, so a prefix that was hot and is not stays: check a later log",
+            "its hit counts do not move before 0.5.10, so it acts as lru"
+            if server.counting == "never"
+            else "counts never fall: what was hot once stays, so check a later log too",
         ),
-        ("slru", {}, "a request counts twice (sglang#30689), so this default acts as lru"),
+        (
+            "slru",
+            {},
+            "a request counts twice (sglang#30689), so this default acts as lru"
+            if server.counting == "twice"
+            else "",
+        ),
         ("slru", {"protected_threshold": 3}, ""),
         (
             "tlru",
@@ -316,14 +326,13 @@ def _sglang(
     else:
         settings.append(("priority", {}, "no two priorities in this log: acts as lru"))
 
-    def make(name: str, parameters: Mapping[str, int]) -> _Replay:
+    def make(name: str, parameters: Mapping[str, Any]) -> _Replay:
         def replay(blocks: int) -> tuple[Sequence[int], int]:
             result = replay_sglang(
                 log,
                 name,
                 blocks * block_tokens,
-                double_count=True,
-                evict_whole_request=False,
+                server=server,
                 **parameters,
             )
             return result.matched, result.total_hit_tokens
@@ -332,10 +341,11 @@ def _sglang(
 
     rows: list[tuple[str, str | None, str, _Replay]] = []
     for name, parameters, note in settings:
-        if name not in CURRENT.choices or f"sglang_{name}" not in STRATEGIES:
+        flag = flag_for(name, parameters, server)
+        if flag is None:
             continue
         label = " ".join([name, *(str(v) for v in parameters.values())])
-        rows.append((label, flag_for(name, parameters), note, make(f"sglang_{name}", parameters)))
+        rows.append((label, flag, note, make(f"sglang_{name}", parameters)))
     return rows
 
 
@@ -377,14 +387,6 @@ def _median_growth(prompts: Sequence[Sequence[int]]) -> int:
         new.append(len(fresh))
         seen.update(fresh)
     return max(1, sorted(new)[len(new) // 2]) if new else 1
-
-
-def _server(engine: Engine) -> str:
-    if engine == "vllm":
-        return "vLLM, v1 engine"
-    from cache_worthy.sim.sglang import CURRENT
-
-    return f"SGLang, {CURRENT.label} ({CURRENT.source})"
 
 
 def _memory(

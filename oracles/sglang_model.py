@@ -44,7 +44,7 @@ class PathModel:
         Tokens.
     strategy : str
         The server's name.
-    double_count, evict_whole_request : bool
+    counting, evict_whole_request
         As in the engine.
     **parameters
         Of the strategy, as the server names them.
@@ -55,14 +55,14 @@ class PathModel:
         weights: Sequence[int],
         capacity: int,
         strategy: str,
-        double_count: bool,
+        counting: str,
         evict_whole_request: bool,
         **parameters: int,
     ) -> None:
         self.weights = weights
         self.capacity = capacity
         self.strategy = strategy
-        self.double_count = double_count
+        self.counting = counting
         self.evict_whole_request = evict_whole_request
         self.parameters = parameters
         self.nodes: dict[Path, Record] = {}
@@ -106,14 +106,19 @@ class PathModel:
             if key[: len(path)] == path:
                 self.nodes[path] = replace(
                     record,
-                    hits=record.hits + (1 if count else 0),
+                    hits=record.hits + (1 if count and self.counting != "never" else 0),
                     priority=max(record.priority, priority),
                     history=max(record.history, self.tokens(key)),
                 )
         if key and key not in self.nodes:
             self.serials += 1
             self.nodes[key] = Record(
-                self.serials, 1, priority, self.now, self.now, self.tokens(key)
+                self.serials,
+                0 if self.counting == "never" else 1,
+                priority,
+                self.now,
+                self.now,
+                self.tokens(key),
             )
 
     def rank(self, path: Path) -> tuple[float, ...]:
@@ -175,5 +180,5 @@ class PathModel:
         self.make_room(prompt_room - hit, 0, prompt[:found])
         self.put(prompt, priority, True)
         self.make_room(total_room - prompt_room, prompt_room - self.tokens(prompt), prompt)
-        self.put(prompt + generated, priority, self.double_count)
+        self.put(prompt + generated, priority, self.counting == "twice")
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from cache_worthy import arguments as arg
+from cache_worthy.engine_replay import add_sglang_version
 from cache_worthy.engines import ENGINES
 from cache_worthy.output import Progress, check_output, to_json, write_output
 
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         help="with --engine: memory of the GPUs of one replica together, for the memory flags",
     )
+    add_sglang_version(parser)
     arg.add_output(parser)
 
 
@@ -50,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.render import render
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.policies import POLICIES
+    from cache_worthy.sim.sglang.versions import server_for
 
     check_output(args.output, args.force)
     arg.require(
@@ -57,6 +60,12 @@ def run(args: argparse.Namespace) -> int:
         f"--gpu-gib {args.gpu_gib}: only with --engine sglang or --engine vllm, whose memory flags "
         "it is for",
     )
+    arg.require(
+        args.sglang_version is None or args.engine == "sglang",
+        f"--sglang-version {args.sglang_version}: only with --engine sglang",
+    )
+    if args.sglang_version is not None:
+        server_for(args.sglang_version)  # refuse it before the work
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
     log = arg.read_log(args)
@@ -70,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         bound=not args.no_bound,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
+        sglang_version=args.sglang_version,
     )
     try:
         analysis = analyze(log, options, progress.step)

@@ -10,7 +10,7 @@ from cache_worthy.sim.sglang.log import PagedLog
 from cache_worthy.sim.sglang.replay import SglangReplay, replay_sglang
 from cache_worthy.sim.sglang.strategies import STRATEGIES, Strategy
 from cache_worthy.sim.sglang.tree import RadixCache
-from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, Server, flag_for
+from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, Server, flag_for, server_for
 
 __all__ = [
     "CURRENT",
@@ -23,4 +23,5 @@ __all__ = [
     "Strategy",
     "flag_for",
     "replay_sglang",
+    "server_for",
 ]

@@ -8,6 +8,7 @@ from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 from cache_worthy.sim.sglang.log import PagedLog
 from cache_worthy.sim.sglang.strategies import STRATEGIES
 from cache_worthy.sim.sglang.tree import RadixCache
+from cache_worthy.sim.sglang.versions import CURRENT, Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,7 @@ def replay_sglang(
     policy: str,
     capacity: int,
     *,
-    double_count: bool = True,
-    evict_whole_request: bool = False,
+    server: Server = CURRENT,
     **parameters: int,
 ) -> SglangReplay:
     """Replay a log through one strategy.
@@ -62,8 +62,8 @@ def replay_sglang(
         A name of `STRATEGIES`.
     capacity : int
         Tokens, at least ``log.floor``.
-    double_count, evict_whole_request : bool
-        See `RadixCache`.
+    server : Server
+        Whose books are kept: how often a request counts, how much an eviction is asked for.
     **parameters
         The strategy's own.
 
@@ -87,8 +87,8 @@ def replay_sglang(
         log.weights,
         capacity,
         score,
-        double_count=double_count,
-        evict_whole_request=evict_whole_request,
+        counting=server.counting,
+        evict_whole_request=server.evict_whole_request,
     )
     matched: list[int] = []
     hits: list[int] = []

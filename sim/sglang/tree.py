@@ -6,8 +6,9 @@ The server's rules, as its radix cache and its pull requests state them:
   and both halves carry the new time. The *new* object is the upper half; it inherits hit count,
   priority and creation time.
 * The hit count moves on insertion only: one more on every existing node of the path, one on a new
-  leaf. A request's prompt is inserted twice, when its prefill ends and when it finishes, so its
-  own node starts at two (sgl-project/sglang#30689; `double_count` False is the server without it).
+  leaf. A request's prompt is inserted twice, when its prefill ends and when it finishes. Servers
+  from 0.5.10 to 0.5.21 counted both, so that a node started at two (sgl-project/sglang#30689);
+  later ones count a request once, earlier ones not at all (`counting`).
 * An insertion raises the priority of every node on its path to the request's.
 * When room is short, leaves that no running request holds are evicted in order of their score,
   each node whole, until enough tokens are free; so an eviction overshoots. A parent left without
@@ -17,8 +18,8 @@ How much is asked for differs by version: the whole allocation in older servers,
 current ones (`evict_whole_request`).
 
 Left out: requests in service at the same time, chunked prefill, the host tier, sessions, disjoint
-trees by LoRA or cache salt (an id of the log is taken to differ where those do), and the rule that
-at least one prompt token is always computed.
+trees by LoRA or cache salt (an id of the log is taken to differ where those do), and the page
+that a paged server allocates in excess, and the rule that at least one prompt token is computed.
 
 The server builds a fresh heap of all leaves at each eviction. Here one heap lives on, an entry is
 pushed whenever a leaf's score may have changed, and a popped entry counts only if it is still the
@@ -33,6 +34,7 @@ from heapq import heappop, heappush
 
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.sglang.strategies import Score, Scorer
+from cache_worthy.sim.sglang.versions import Counting
 
 
 class Node:
@@ -98,8 +100,8 @@ class RadixCache:
         Tokens.
     score : callable
         The strategy's scoring function.
-    double_count : bool
-        Whether the second insertion of a request counts on the nodes that exist.
+    counting : {"once", "twice", "never"}
+        Whether the insertions of a request move the hit count once, both, or not at all.
     evict_whole_request : bool
         Ask the eviction for the whole allocation instead of the shortfall.
     """
@@ -110,13 +112,13 @@ class RadixCache:
         capacity: int,
         score: Scorer,
         *,
-        double_count: bool = True,
+        counting: Counting = "once",
         evict_whole_request: bool = False,
     ) -> None:
         self.weights = weights
         self.capacity = capacity
         self.score = score
-        self.double_count = double_count
+        self.counting = counting
         self.evict_whole_request = evict_whole_request
         self.root = Node(0, None, [], 0)
         self.created = 0
@@ -169,7 +171,7 @@ class RadixCache:
         self.private -= leaf.end - hit
         self._lock(leaf)
         self._allocate(total_room - prompt_room)
-        last = self.insert([*prompt, *generated], priority, count=self.double_count)
+        last = self.insert([*prompt, *generated], priority, count=self.counting == "twice")
         self._unlock(last)
         self.private = 0
         return matched, hit
@@ -201,6 +203,7 @@ class RadixCache:
             Whether nodes that exist are counted once more.
         """
         self.clock += 1
+        count = count and self.counting != "never"
         length = sum(map(self.weights.__getitem__, blocks))
         node = self.root
         i = 0
@@ -214,7 +217,7 @@ class RadixCache:
         if i < len(blocks):
             rest = list(blocks[i:])
             leaf = self._new(node, rest, sum(map(self.weights.__getitem__, rest)))
-            leaf.hit_count = 1
+            leaf.hit_count = int(self.counting != "never")
             leaf.priority = priority
             leaf.history = length
             leaf.last_access = leaf.created = self.clock

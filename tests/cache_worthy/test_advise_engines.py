@@ -73,6 +73,21 @@ def test_every_sglang_option_is_one_the_server_accepts(run: Run) -> None:
     assert [o["default"] for o in document["engine"]["options"]].index(True) == 0
 
 
+def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
+    more = ("--sglang-version", "0.5.14", "--capacity-gib", 4)
+    document, text = analyze(run, scenario("scan_flood"), "sglang", *more)
+    flags = [o["flag"] for o in document["engine"]["options"]]
+    assert flags == [f"--radix-eviction-policy {n}" for n in ("lru", "lfu", "slru", "priority")]
+    assert "slru: a request counts twice (sglang#30689), so this default acts as lru." in flat(text)
+    document, text = analyze(run, scenario("scan_flood"), "sglang", "--sglang-version", "0.5.9")
+    assert [o["label"] for o in document["engine"]["options"]] == ["lru", "lfu"]
+    assert "do not move before 0.5.10, so it acts as lru" in flat(text)
+    for engine in ("vllm", "generic"):
+        code, _, err = run("analyze", scenario("priority"), "--engine", engine, *more[:2])
+        assert code == 2
+        assert "only with --engine sglang" in err
+
+
 def test_sglang_numbers_are_the_replays(run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), "sglang")
     requests = load_trace(scenario("scan_flood"))

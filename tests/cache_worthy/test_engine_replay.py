@@ -104,6 +104,7 @@ def test_options_reach_the_policy(run: Run, sample: Path) -> None:
         (("sglang_slru", "--policy-config", "3"), "expected a JSON object of integers"),
         (("sglang_slru", "--policy-config", '{"threshold": 3}'), "it takes protected_threshold"),
         (("sglang_lru", "--page-size", "100"), "expected a divisor"),
+        (("sglang_lru", "--sglang-version", "0.4.1"), "from 0.5.3 on"),
     ],
 )
 def test_bad_options(argv: tuple[str, ...], message: str, run: Run, sample: Path) -> None:
@@ -143,12 +144,14 @@ def test_server_options_reach_the_strategy(run: Run, sample: Path) -> None:
     asked = ("--capacity-blocks", 60)
     lru = replay(run, sample, "sglang_lru", *asked)
     slru = replay(run, sample, "sglang_slru", *asked)
+    assert slru["total_hit_tokens"] != lru["total_hit_tokens"]
     # Counted twice, every request passes the default threshold of two by itself.
-    assert slru["total_hit_tokens"] == lru["total_hit_tokens"]
+    twice = ("--sglang-version", "0.5.21")
+    old = replay(run, sample, "sglang_slru", *asked, *twice)
+    assert old["total_hit_tokens"] == lru["total_hit_tokens"]
     config = ("--policy-config", '{"protected_threshold": 3}')
-    raised = replay(run, sample, "sglang_slru", *asked, *config)
-    single = replay(run, sample, "sglang_slru", *asked, "--single-count")
-    assert raised["total_hit_tokens"] == single["total_hit_tokens"] != lru["total_hit_tokens"]
+    raised = replay(run, sample, "sglang_slru", *asked, *twice, *config)
+    assert raised["total_hit_tokens"] == slru["total_hit_tokens"]
     paged = replay(run, sample, "sglang_lru", *asked, "--page-size", 512)
     assert paged["total_hit_tokens"] != lru["total_hit_tokens"]
 

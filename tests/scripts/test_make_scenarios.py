@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import make_scenarios as script
 import pytest
 
 from cache_worthy.sim.blocks import BlockTrace, ideal, replay_blocks
-from cache_worthy.sim.sglang import PagedLog, replay_sglang
+from cache_worthy.sim.sglang import CURRENT, PagedLog, replay_sglang, server_for
 from cache_worthy.sim.trace import Request, load_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +25,9 @@ CAPACITY = {
 # Best first; policies in one tuple are equal.
 ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "scan_flood": (
-        ("ideal", "sglang_lfu", "sglang_slru:3"),
+        ("ideal", "sglang_lfu", "sglang_slru"),
         ("s3fifo",),
-        ("sglang_lru", "sglang_slru", "vllm_lru"),
+        ("sglang_lru", "sglang_slru@0.5.21", "vllm_lru"),
     ),
     "priority": (
         ("ideal", "sglang_priority"),
@@ -36,9 +35,9 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "dying_burst": (
         ("ideal",),
-        ("sglang_lru", "sglang_slru", "vllm_lru"),
+        ("sglang_lru", "sglang_slru@0.5.21", "vllm_lru"),
         ("s3fifo",),
-        ("sglang_slru:3",),
+        ("sglang_slru",),
         ("sglang_lfu",),
     ),
     "alternating_prompts": (
@@ -60,9 +59,10 @@ def hit_tokens(policy: str, requests: list[Request], capacity: int) -> int:
     if name == "ideal":
         return ideal(blocks).total_hit_tokens
     if name.startswith("sglang_"):
-        parameters: dict[str, Any] = {"protected_threshold": int(variant)} if variant else {}
+        strategy, _, release = name.partition("@")
+        server = server_for(release) if release else CURRENT
         log = PagedLog.from_requests(requests)
-        return replay_sglang(log, name, capacity * 512, **parameters).total_hit_tokens
+        return replay_sglang(log, strategy, capacity * 512, server=server).total_hit_tokens
     options = {"partial_blocks": variant} if variant else {}
     return replay_blocks(blocks, name, capacity, **options).total_hit_tokens
 

@@ -13,6 +13,7 @@ from cache_worthy.oracles.sglang_model import PathModel
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.sglang import STRATEGIES, RadixCache
 from cache_worthy.sim.sglang.tree import Node
+from cache_worthy.sim.sglang.versions import Counting
 
 Snapshot = dict[tuple[int, ...], tuple[int, int, int, int, int]]
 
@@ -33,12 +34,14 @@ class Machine(RuleBasedStateMachine):
 
     @initialize(
         room=st.integers(9, 16),
-        double=st.booleans(),
+        counting=st.sampled_from(["once", "twice", "never"]),
         whole=st.booleans(),
         threshold=st.integers(0, 4),
         estimate=st.integers(0, 2),
     )
-    def start(self, room: int, double: bool, whole: bool, threshold: int, estimate: int) -> None:
+    def start(
+        self, room: int, counting: Counting, whole: bool, threshold: int, estimate: int
+    ) -> None:
         entry = STRATEGIES[self.strategy]
         offered = {
             "protected_threshold": threshold,
@@ -53,10 +56,10 @@ class Machine(RuleBasedStateMachine):
             self.weights,
             room,
             entry.scorer(**chosen),
-            double_count=double,
+            counting=counting,
             evict_whole_request=whole,
         )
-        self.model = PathModel(self.weights, room, entry.server_name, double, whole, **chosen)
+        self.model = PathModel(self.weights, room, entry.server_name, counting, whole, **chosen)
 
     @rule(
         prompt=st.lists(st.integers(0, 3), max_size=5),

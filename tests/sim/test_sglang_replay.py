@@ -15,6 +15,7 @@ from cache_worthy.sim.sglang import (
     PagedLog,
     flag_for,
     replay_sglang,
+    server_for,
 )
 from cache_worthy.sim.trace import Request, load_trace
 
@@ -39,14 +40,16 @@ def test_the_shared_part_stays() -> None:
 
 
 def test_double_counting_makes_slru_lru_at_its_default() -> None:
-    """A request reaches the threshold of two by itself, unless the server is patched."""
+    """A request reaches the threshold of two by itself, unless it counts once (0.5.22)."""
     paths = ("hot", "hot", "one", "two", "hot")
-    counted = replay_sglang(log_of(*paths), "sglang_slru", 6)
+    counted = replay_sglang(log_of(*paths), "sglang_slru", 6, server=server_for("0.5.21"))
     assert counted.hit_tokens == replay_sglang(log_of(*paths), "sglang_lru", 6).hit_tokens
     assert counted.hit_tokens[-1] == 0
-    patched = replay_sglang(log_of(*paths), "sglang_slru", 6, double_count=False)
+    patched = replay_sglang(log_of(*paths), "sglang_slru", 6)
     assert patched.hit_tokens[-1] == 3
-    raised = replay_sglang(log_of(*paths), "sglang_slru", 6, protected_threshold=3)
+    raised = replay_sglang(
+        log_of(*paths), "sglang_slru", 6, server=server_for("0.5.21"), protected_threshold=3
+    )
     assert raised.hit_tokens[-1] == 3
 
 
@@ -72,7 +75,7 @@ def test_old_servers_ask_for_the_whole_allocation() -> None:
     """Room for one token, two wanted: two nodes leave where one was enough."""
     paths = ("a", "b", "c", "xy", "b")
     current = replay_sglang(log_of(*paths), "sglang_lru", 4)
-    older = replay_sglang(log_of(*paths), "sglang_lru", 4, evict_whole_request=True)
+    older = replay_sglang(log_of(*paths), "sglang_lru", 4, server=server_for("0.5.16"))
     assert (current.hit_tokens[-1], older.hit_tokens[-1]) == (1, 0)
 
 
@@ -109,12 +112,28 @@ def test_what_servers_offer() -> None:
         assert server.source
     assert CURRENT.choices == ("lru", "lfu", "slru", "priority", "tlru")
     assert set(CURRENT.registry) == names
-    assert [s for s in names if flag_for(s, {}) is None] == [
-        s for s in names if s in ("fifo", "filo", "mru")
-    ]
-    older = next(s for s in SERVERS if "v0.5.14" in s.label)
+    refused = {s for s in names if flag_for(s, {}) is None}
+    assert refused == {"fifo", "filo", "mru", "tlru"}
+    # The server refuses a T-LRU under which nothing is safe.
+    assert flag_for("tlru", {"threshold": 2}) is not None
+    assert flag_for("tlru", {"threshold": 2, "next_prompt_estimate": 2}) is None
+    older = server_for("0.5.14")
     assert flag_for("tlru", {}, older) is None
     assert flag_for("slru", {"protected_threshold": 3}, older) is None
+
+
+def test_before_the_counts_moved_lfu_was_lru() -> None:
+    paths = ("hot", "hot", "one", "two", "hot")
+    old = server_for("0.5.9")
+    lfu = replay_sglang(log_of(*paths), "sglang_lfu", 6, server=old)
+    assert lfu.hit_tokens == replay_sglang(log_of(*paths), "sglang_lru", 6, server=old).hit_tokens
+    assert replay_sglang(log_of(*paths), "sglang_lfu", 6).hit_tokens[-1] == 3
+
+
+@pytest.mark.parametrize("version", ["0.5.2", "0.4.9", "five", "1.0"])
+def test_releases_that_say_nothing(version: str) -> None:
+    with pytest.raises(InputError, match=r"from 0\.5\.3 on|expected a release"):
+        server_for(version)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +170,7 @@ def test_slru_is_lru_on_the_traces(traces: Path) -> None:
         load_trace(traces / "conversation_trace.jsonl"), generated="ignore"
     )
     lru = replay_sglang(log, "sglang_lru", 3656 * 512)
-    slru = replay_sglang(log, "sglang_slru", 3656 * 512)
+    slru = replay_sglang(log, "sglang_slru", 3656 * 512, server=server_for("0.5.21"))
     assert slru.hit_tokens == lru.hit_tokens
-    patched = replay_sglang(log, "sglang_slru", 3656 * 512, double_count=False)
+    patched = replay_sglang(log, "sglang_slru", 3656 * 512)
     assert patched.hit_tokens != lru.hit_tokens
