@@ -204,7 +204,7 @@ def tmp_log() -> str:
         (("--prefix-lens=",), "expected different lengths"),
         (("--rate", "0"), "expected a number > 0"),
         (("--tenants", "0"), "expected an integer >= 1"),
-        ((*QUICK, "--pool-blocks", "2"), "need 3 KV blocks of 16 tokens, the pool has 2"),
+        ((*QUICK, "--pool-blocks", "2"), "need 4 KV blocks of 16 tokens, the pool has 2"),
         (("--plot",), "run cache-worthy study first"),
         (("--figure", "x.png"), "draws only with --plot"),
         (("--results", "-"), "expected a file name"),
