@@ -274,7 +274,7 @@ class _Reading:
                 pending = (place, "nested too deeply", False)
             if self.format is None and self.leading > GIVE_UP:
                 break
-        if pending is not None and pending[2] and usable:
+        if pending is not None and (pending[2] or source.open_end) and usable:
             self.truncated += 1
         elif pending is not None:
             self._unusable(source, *pending[:2])

@@ -14,7 +14,7 @@ EXAMPLE = (
 FIELDS: tuple[str, ...] = ("params.messages", "messages")
 INTERLEAVED = False
 
-_OWN_PARTS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+_OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
 def detect(record: Record) -> str | None:

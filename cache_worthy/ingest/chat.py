@@ -26,7 +26,8 @@ ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "model": "assis
          "bot": "assistant", "observation": "tool", "function": "tool", "ipython": "tool"}  # fmt: skip
 """Names of roles that mean the same."""
 
-_THOUGHTS = {"thinking", "redacted_thinking", "reasoning"}
+# Tuples, not sets: what a log has under "type" need not be hashable.
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,8 @@ def _message(message: dict[str, object], place: str) -> list[Message]:
     return [*results, own]
 
 
-_CALLS = {"tool_use", "tool_call", "function_call"}
-_RESULTS = {"tool_result", "tool_call_response", "function_call_output"}
+_CALLS = ("tool_use", "tool_call", "function_call")
+_RESULTS = ("tool_result", "tool_call_response", "function_call_output")
 
 
 def _part(

@@ -14,7 +14,7 @@ EXAMPLE = (
 FIELDS: tuple[str, ...] = ("input",)
 INTERLEAVED = False
 
-_TYPES = {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING"}
+_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING")
 
 
 def detect(record: Record) -> str | None:

@@ -165,6 +165,15 @@ def _unfinished(error: ValueError, text: str) -> bool:
     return False
 
 
+def _cut_off(error: ValueError, text: str) -> bool:
+    """Whether what failed to parse at the end of a file is the beginning of something right."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    rest = text[error.pos :]
+    literal = any(w.startswith(rest) for w in ("true", "false", "null", "-"))
+    return literal or error.msg.startswith(("Unterminated string", "Invalid \\u"))
+
+
 def _values(
     source: Source, stream: io.BufferedReader, word: str, *, array: bool
 ) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
@@ -229,7 +238,7 @@ def _values(
                 if not ended and size < LONGEST_ELEMENT and _unfinished(error, buffer):
                     fill(max(want, 2 * size))
                     continue
-                cut = ended and _unfinished(error, buffer)
+                cut = ended and _cut_off(error, buffer.rstrip())
                 reason = f"not JSON ({getattr(error, 'msg', error)}); the rest cannot be read"
                 yield f"{word} {number + 1}", Broken(reason, cut)
                 return
@@ -263,8 +272,13 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, object] | Broken]]:
     """CSV rows as objects of their non-empty cells."""
     csv.field_size_limit(1 << 30)
-    text = (line.decode("utf-8", "replace") for line in source.lines(stream))
-    rows = csv.reader(text, strict=True)
+
+    def lines() -> Iterator[str]:
+        for line in source.lines(stream):
+            source.open_end = not line.endswith(b"\n")
+            yield line.decode("utf-8", "replace")
+
+    rows = csv.reader(lines(), strict=True)
     names: list[str] = []
     try:
         for row in rows:

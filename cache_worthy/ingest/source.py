@@ -106,12 +106,15 @@ class Source:
         As messages name it.
     cut_short : bool
         Whether compressed data ended too early (a log still being written).
+    open_end : bool
+        Whether the last CSV row has no line end, so that its last cell may be cut.
     """
 
     def __init__(self, source: str | Path, digest: Digest) -> None:
         self._source, self._digest = source, digest
         self.name = "<stdin>" if str(source) == "-" else str(source)
         self.cut_short = False
+        self.open_end = False
 
     def open(self) -> tuple[bytes, io.BufferedReader]:
         """The first bytes, and a reader of all of them; a byte order mark is gone.

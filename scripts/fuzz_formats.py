@@ -1,0 +1,128 @@
+"""Coverage-guided fuzzing of the log readers: any bytes give requests or one clear error.
+
+    pip install atheris                       # not a dependency; CPython up to 3.13, Linux or macOS
+    python scripts/fuzz_formats.py [--seconds 600] [--corpus DIR]
+
+A finding is any exception other than the two that the command line turns into a message (or a
+message of more than three lines). Seeds: every format's example record and the start of every
+sample. tests/cache_worthy/test_fuzz_formats.py runs the same ``attempt`` under Hypothesis.
+
+Exit codes: 0 nothing found, 1 a finding (the input is written beside the corpus), 2 no atheris.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = 3000  # bytes of a sample that become a seed
+
+
+class Finding(Exception):
+    """Bytes that a reader neither takes nor refuses clearly."""
+
+
+def attempt(data: bytes) -> int:
+    """Read ``data`` as the log on standard input; the first two bytes choose the options.
+
+    Returns
+    -------
+    int
+        Requests read; -1 where the log was refused.
+
+    Raises
+    ------
+    Finding
+        On an unclear refusal. Any other exception is a finding too.
+    """
+    from cache_worthy.errors import UsageError
+    from cache_worthy.ingest import FORMATS, IngestOptions, read_log
+    from cache_worthy.ingest.options import ORDERS, TEMPLATES
+    from cache_worthy.output import to_json
+    from cache_worthy.sim.cost import DEFAULT_MODEL
+    from cache_worthy.sim.errors import InputError
+    from cache_worthy.sim.forest import build_forest
+    from cache_worthy.sim.trace import paths_of
+    from cache_worthy.workload import measure_workload
+
+    first, second = (*data[:2], 0, 0)[:2]
+    names = ["auto", *(f.NAME for f in FORMATS)]
+    # Detection is what most bytes should meet, so only some of them name a format.
+    options = IngestOptions(
+        format=names[first % 64] if first % 64 < len(names) else "auto",
+        block_size=(None, 1, 16, 512)[second % 4],
+        order=ORDERS[second // 4 % 3],
+        template=TEMPLATES[second // 16 % 3],
+        model=(None, "*")[second // 64 % 2],
+        allow_partial=second >= 128,
+    )
+    with mock.patch.object(sys, "stdin", mock.Mock(buffer=io.BytesIO(data[2:]))):
+        try:
+            log = read_log("-", options)
+        except (InputError, UsageError) as error:
+            if not str(error) or str(error).count("\n") > 2:
+                raise Finding(f"unclear: {error}") from error
+            return -1
+    forest = build_forest(paths_of(log.requests))
+    to_json([log.records, log.order, log.models, measure_workload(forest, DEFAULT_MODEL, 16)])
+    return len(log.requests)
+
+
+def seeds() -> Iterator[bytes]:
+    """Inputs that reach every format."""
+    from cache_worthy.ingest import FORMATS
+
+    for number, module in enumerate(FORMATS, 1):
+        yield bytes([255, 0]) + module.EXAMPLE.encode() + b"\n"
+        yield bytes([number, 130]) + module.EXAMPLE.encode() + b"\n"
+    for file in sorted((ROOT / "examples" / "formats").iterdir()):
+        if file.is_file():
+            yield bytes([255, 2]) + file.read_bytes()[:KEPT]
+
+
+def main() -> int:
+    """Run the fuzzer."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--corpus", type=Path, help="kept between runs (default: a temporary one)")
+    args = parser.parse_args()
+    try:
+        import atheris
+    except ImportError:
+        print("fuzz_formats: needs atheris (pip install atheris)", file=sys.stderr)
+        return 2
+    with atheris.instrument_imports(include=["cache_worthy.ingest"]):
+        import cache_worthy.ingest  # noqa: F401
+    folder = args.corpus or Path(tempfile.mkdtemp(prefix="fuzz_formats."))
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(seeds()):
+        (folder / f"seed_{number}").write_bytes(seed)
+    counts = {"inputs": 0, "read": 0, "refused": 0}
+    begun = time.monotonic()
+
+    def one(data: bytes) -> None:
+        counts["inputs"] += 1
+        counts["refused" if attempt(data) < 0 else "read"] += 1
+        if time.monotonic() - begun > args.seconds:
+            print(f"fuzz_formats: {args.seconds} s, no finding: {counts}", flush=True)
+            os._exit(0)
+
+    atheris.Setup(
+        [sys.argv[0], str(folder), "-max_len=6000", f"-artifact_prefix={folder}/", "-timeout=20",
+         "-rss_limit_mb=3000", "-print_final_stats=1"],
+        one,
+    )  # fmt: skip
+    atheris.Fuzz()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
