@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
@@ -35,6 +37,9 @@ from cache_worthy.sim.engine.workload import ANSWER_TOKENS
 from cache_worthy.sim.trace import BlockId
 
 Step = Callable[[str], None]
+
+#: Prompt tokens of a log the engine takes on: minutes, cached or not.
+MAX_LOG_TOKENS = 1_000_000
 
 #: Room for every request of the study at once, up to prefixes of 256 tokens.
 DEFAULT_POOL_BLOCKS = 1024
@@ -397,11 +402,12 @@ def measure_log(
     Raises
     ------
     UsageError
-        If no prompt has a token.
+        If no prompt has a token, or the prompts hold more than a million.
     CapacityError
         If a prompt can never fit in the given pool.
     """
     chosen = log.requests[:limit]
+    _require_affordable(log.source, [r.input_length for r in chosen])
     requests = []
     numbers = []
     for number, r in enumerate(chosen, 1):
@@ -457,6 +463,17 @@ def measure_log(
         fit=fit_line(points),
         points=points,
     )
+
+
+def _require_affordable(source: str, lengths: Sequence[int]) -> None:
+    upto = list(accumulate(lengths))
+    if upto and upto[-1] > MAX_LOG_TOKENS:
+        fits = bisect_right(upto, MAX_LOG_TOKENS)
+        hint = f"take the first with --requests {fits}" if fits else "the first alone is longer"
+        raise UsageError(
+            f"{source}: {upto[-1]:,} prompt tokens; the engine computes thousands a second, so "
+            f"expected at most {MAX_LOG_TOKENS:,}; {hint}"
+        )
 
 
 def fit_line(points: Sequence[LogPoint]) -> Fit | None:

@@ -65,9 +65,9 @@ def prefill_beside_products(
     return min(a for a, _ in both), min(b for _, b in both)
 
 
-def profile(transformer: Transformer, on: bool, functions: int) -> None:
+def profile(transformer: Transformer, on: bool, functions: int, prefix: int = 256) -> None:
     """Print own time by function of one run."""
-    load = chat_workload(256, vocabulary=transformer.model.vocabulary, rate=1e6)
+    load = chat_workload(prefix, vocabulary=transformer.model.vocabulary, rate=1e6)
     engine = Engine(transformer, 1024, prefix_cache=on)
     profiler = cProfile.Profile()
     profiler.runcall(engine.serve, load)

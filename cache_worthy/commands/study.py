@@ -5,6 +5,9 @@ followed by many short, unique user turns. Answers must be the same; times and t
 compared. With --log a request log goes through it one request at a time, and measured prefill
 seconds are set beside predicted FLOPs. Times are this machine's, of a model of two million
 weights; only their ratios mean anything, and other load on the machine spoils them.
+
+Exit code 1 if the cache changed an answer, or if the tokens the engine skipped on a log are not those
+the simulator's vllm_lru predicts.
 """
 
 from __future__ import annotations

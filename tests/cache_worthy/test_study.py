@@ -181,6 +181,18 @@ def test_a_log_that_the_simulator_predicts_wrongly_is_reported(
     assert "NOT equal" in out
 
 
+def test_a_log_too_large_to_compute_is_refused_with_what_fits(
+    run: Call, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "MAX_LOG_TOKENS", 200)
+    options = ("--log", write(*LOG), "--block-size", 16, "--repeats", 1)
+    code, _, err = run("study", *options)
+    assert code == 2
+    assert "341 prompt tokens" in err
+    assert "take the first with --requests 2" in err
+    assert run("study", *options, "--requests", 2)[0] == 0
+
+
 def test_a_fit_by_hand() -> None:
     """Points (0, 1), (1, 3), (2, 2): slope 1/2, intercept 3/2, R^2 1/4."""
     fit = fit_line([LogPoint(i, 9, 0, i, s) for i, s in enumerate((1.0, 3.0, 2.0))])

@@ -148,6 +148,15 @@ def test_single_precision_agrees_to_1e_4_with_margin_to_spare() -> None:
     assert agreed.distinct_answers == 6
 
 
+def test_prefixes_of_1024_tokens() -> None:
+    requests = chat_workload(1024, vocabulary=512, requests=4, tenants=2, answer_tokens=4)
+    off, on = (engine(300, cache_on, block_size=16).serve(requests) for cache_on in (False, True))
+    agreed = agreement(off, on)
+    assert agreed.identical
+    assert agreed.margin > 2 * agreed.logit_difference
+    assert [s.cached_tokens for s in on] == [0, 0, 1024, 1024]
+
+
 def test_agreement_tells_differences_and_margins() -> None:
     def served(rows: list[list[float]]) -> Served:
         logits = np.array(rows)
