@@ -110,7 +110,7 @@ def check_trace(checks: Checks, trace: str, forest: PrefixForest, *, full: bool)
         checks.holds(f"{trace}: one block less than the floor is refused, {engine}", refused)
     whole = capacity_of(forest, 100)
     for policy in POLICIES:
-        result = run(forest, policy, whole, "interned")
+        result = run(forest, policy, whole, "auto")
         where = f"{trace} 100 percent {policy}"
         checks.equal(f"{where}: cost", result.total_cost, result.compulsory_cost)
         checks.equal(f"{where}: evictions", result.evictions, 0)
@@ -136,7 +136,7 @@ def show_table(trace: str, forest: PrefixForest) -> None:
     print("  percent  " + " ".join(f"{n:>13}" for n in names))
     costs: dict[int, dict[str, int]] = {}
     for percent in PERCENTS:
-        results = {n: run(forest, n, capacity_of(forest, percent), "interned") for n in names}
+        results = {n: run(forest, n, capacity_of(forest, percent), "auto") for n in names}
         costs[percent] = {n: r.total_cost for n, r in results.items()}
         print(f"  {percent:>7}  " + " ".join(f"{ratio(r):>13}" for r in results.values()))
     lru = costs[2]["lru"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -163,16 +163,20 @@ def replay(
         _require_floor(sizes[forest.depth], capacity)
         tally = replay_interned(forest, rule, capacity, sizes, costs)
         references, distinct = forest.references, forest.distinct
-        compulsory = sum(costs[e] - costs[s] for s, e in zip(forest.start, forest.end, strict=True))
+        compulsory = _compulsory_of_forest(forest, costs)
     elif engine in ("heap", "reference"):
         if engine == "heap" and policy.dynamic:
             raise InputError(f"engine 'heap': policy {policy.name} has dynamic priorities")
         rows = paths.paths() if isinstance(paths, PrefixForest) else tuple(tuple(p) for p in paths)
         _require_floor(max((size_fn(p, 0) for p in rows if p), default=0), capacity)
-        find = _Scan if engine == "reference" else _Heap
-        tally = _replay_nodes(rows, policy, capacity, size_fn, cost_fn, find)
+        tally = _replay_nodes(rows, policy, capacity, size_fn, cost_fn, engine == "reference")
         references = sum(len(p) for p in rows)
-        distinct, compulsory = _compulsory(rows, cost_fn)
+        if engine == "heap" and isinstance(paths, PrefixForest) and isinstance(cost_fn, DepthFn):
+            # The trie below takes longer than the replay; the reference engine keeps it.
+            distinct = paths.distinct
+            compulsory = _compulsory_of_forest(paths, cost_fn.cumulative(paths.depth))
+        else:
+            distinct, compulsory = _compulsory(rows, cost_fn)
     else:
         raise InputError(f"engine {engine!r}: expected 'auto', 'interned', 'heap' or 'reference'")
     return ReplayResult(
@@ -198,6 +202,11 @@ def _require_floor(floor: int, capacity: int) -> None:
             f"capacity {capacity} is under the floor {floor}: the largest request pins its whole "
             f"path while it is served; expected a capacity >= {floor}"
         )
+
+
+def _compulsory_of_forest(forest: PrefixForest, costs: Sequence[int]) -> int:
+    """Cost of each distinct block once, from cumulative costs by depth."""
+    return sum(costs[e] - costs[s] for s, e in zip(forest.start, forest.end, strict=True))
 
 
 def _compulsory(rows: Sequence[Sequence[BlockId]], cost_fn: SegmentFn) -> tuple[int, int]:
@@ -279,6 +288,20 @@ class _Heap:
         return found
 
 
+class _Chosen:
+    """Victims named by the policy; the replay loop checks them like any other."""
+
+    def __init__(self, policy: EvictionPolicy, scan: bool) -> None:
+        self.policy = policy
+        self.scan = scan
+
+    def changed(self, node: Node, clock: int) -> None:
+        """The policy's own hooks have told it."""
+
+    def victim(self, pinned: set[int], clock: int) -> Node | None:
+        return self.policy.choose(clock, self.scan)
+
+
 def _valid(priority: Priority, node: Node) -> Priority:
     parts = priority if isinstance(priority, tuple) else (priority,)
     if any(isinstance(x, float) and math.isnan(x) for x in parts):
@@ -292,10 +315,11 @@ def _replay_nodes(
     capacity: int,
     size_fn: SegmentFn,
     cost_fn: SegmentFn,
-    find: Callable[[RadixTree, EvictionPolicy], _Scan | _Heap],
+    scan: bool,
 ) -> Tally:
     tree = RadixTree(size_fn, cost_fn)
-    victims = find(tree, policy)
+    victims: _Chosen | _Scan | _Heap
+    victims = _Chosen(policy, scan) if policy.chooses else (_Scan if scan else _Heap)(tree, policy)
     total = evictions = evicted_once = evicted_size = loaded_size = 0
     matched: list[int] = []
     for clock, path in enumerate(rows, start=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
+from cache_worthy.sim.policies.cosigned import Cosigned
 from cache_worthy.sim.policies.cost_only import CostOnly
 from cache_worthy.sim.policies.freq_landlord import FreqLandlord
 from cache_worthy.sim.policies.gdsf import GDSF
@@ -22,6 +23,7 @@ POLICIES: dict[str, type[EvictionPolicy]] = {
         GDSF,
         CostOnly,
         SizeOnly,
+        Cosigned,
     )
 }
 """Every shipped policy by name; to add one, write its file and add its line above."""

@@ -48,7 +48,9 @@ class EvictionPolicy(ABC):
     eviction, ``node.freq`` already counted), ``on_evict`` for every victim, ``on_insert`` for the
     new node after the evictions and ``on_split`` when a node divides. Between these calls a
     node's priority must not fall, or the heap engine would miss it; a policy whose priorities
-    move by themselves sets ``dynamic = True`` and is replayed with a linear scan.
+    move by themselves sets ``dynamic = True`` and is replayed with a linear scan. A policy whose
+    rule names the victim rather than ranking the childless nodes sets ``chooses = True`` and has
+    ``choose``; its priorities are then for inspection only.
 
     Attributes
     ----------
@@ -63,6 +65,15 @@ class EvictionPolicy(ABC):
     source: ClassVar[str] = ""
     dynamic: ClassVar[bool] = False
     key_rule: ClassVar[KeyRule | None] = None
+    chooses: ClassVar[bool] = False
+
+    def choose(self, clock: int, scan: bool) -> Node:
+        """The victim, childless and not on the hit path, of a policy that ``chooses``.
+
+        ``scan`` asks for a linear scan in place of whatever structure the policy keeps: the
+        reference engine holds one against the other.
+        """
+        raise NotImplementedError(f"policy {self.name} chooses and has no choose()")
 
     @abstractmethod
     def priority(self, node: Node, clock: int) -> Priority:

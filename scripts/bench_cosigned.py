@@ -1,0 +1,75 @@
+"""Replay of the conversation trace under cosigned, as a multiple of lru's in the same run.
+
+    python scripts/bench_cosigned.py --traces data/raw
+
+lru runs on the interned engine (the default) and on the node engine that cosigned uses. Medians of
+interleaved repeats; the multiple is what to quote. The accounts changed an event are counted too:
+they do not grow with the resident tree. Nothing here passes or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+
+from bench_replay import timed
+
+from cache_worthy.sim.cost import BlockSize
+from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.policies import EvictionPolicy
+from cache_worthy.sim.policies.cosigned import Cosigned
+from cache_worthy.sim.policies.lru import LRU
+from cache_worthy.sim.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.trace import load_trace, paths_of
+
+ROOT = Path(__file__).resolve().parents[1]
+REPEATS = 7
+PERCENTS = (2, 5, 10, 25)
+
+
+def fresh(
+    forest: PrefixForest, policy: type[EvictionPolicy], capacity: int, engine: Engine
+) -> ReplayResult:
+    """One replay under a new policy."""
+    return replay(forest, policy(), capacity, engine=engine)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    args = parser.parse_args(argv)
+    file = args.traces / "conversation_trace.jsonl"
+    if not file.exists():
+        print(f"{file} is missing; run scripts/fetch_traces.py or give --traces", file=sys.stderr)
+        return 2
+    forest = build_forest(paths_of(load_trace(file)))
+    print(f"conversation: {forest.requests} requests, {forest.distinct} distinct blocks")
+    for percent in PERCENTS:
+        capacity = max(percent * forest.distinct // 100, forest.depth) * BlockSize().block
+        counted = Cosigned()
+        result = replay(forest, counted, capacity)
+
+        seconds = timed(
+            {
+                "interned": partial(fresh, forest, LRU, capacity, "interned"),
+                "nodes": partial(fresh, forest, LRU, capacity, "heap"),
+                "cosigned": partial(fresh, forest, Cosigned, capacity, "heap"),
+            },
+            args.repeats,
+        )
+        events = result.requests + result.evictions
+        print(
+            f"  {percent:>2} percent: {1000 * seconds['cosigned']:7.1f} ms, "
+            f"{seconds['cosigned'] / seconds['interned']:5.1f} x lru (interned engine), "
+            f"{seconds['cosigned'] / seconds['nodes']:5.2f} x lru (node engine); "
+            f"{counted.entries / events:.2f} accounts changed an event"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
