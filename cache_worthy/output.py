@@ -43,7 +43,9 @@ def jsonable(value: object) -> object:
 
 def to_json(value: object) -> str:
     """Strict JSON: null where a quantity is undefined, never NaN."""
-    return json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    # A lone surrogate (a log's id or model name) has no UTF-8; its escape is valid JSON.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def check_output(target: str, force: bool, flag: str = "-o") -> None:
@@ -62,8 +64,8 @@ def check_output(target: str, force: bool, flag: str = "-o") -> None:
         raise UsageError(f"{flag} {target}: no folder {path.parent}")
 
 
-def write_output(text: str, target: str, force: bool, flag: str = "-o") -> None:
-    """Write ``text`` to stdout or, whole or not at all, to a file.
+def write_output(text: str | bytes, target: str, force: bool, flag: str = "-o") -> None:
+    """Write ``text`` (UTF-8, or bytes as they are) to stdout or, whole or not at all, to a file.
 
     Raises
     ------
@@ -71,18 +73,22 @@ def write_output(text: str, target: str, force: bool, flag: str = "-o") -> None:
         If the file exists and ``force`` is false, or cannot be written.
     """
     if target == "-":
-        sys.stdout.write(text)
+        if isinstance(text, str):
+            sys.stdout.write(text)
+        else:
+            sys.stdout.buffer.write(text)
         return
+    data = text.encode("utf-8") if isinstance(text, str) else text
     check_output(target, force, flag)
     path = Path(target)
     try:
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(text)
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(temporary, 0o666 & ~umask)

@@ -72,7 +72,8 @@ def attempt(data: bytes) -> int:
                 raise Finding(f"unclear: {error}") from error
             return -1
     forest = build_forest(paths_of(log.requests))
-    to_json([log.records, log.order, log.models, measure_workload(forest, DEFAULT_MODEL, 16)])
+    workload = measure_workload(forest, DEFAULT_MODEL, 16)
+    to_json([log.records, log.order, log.models, log.salts, forest.block_ids, workload]).encode()
     return len(log.requests)
 
 

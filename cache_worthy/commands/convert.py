@@ -1,32 +1,60 @@
 """Write a log as its canonical trace: Mooncake JSON lines, what the certificate checker reads.
 
 Blocks are numbered by first appearance; the same id under two different parents is two blocks.
-Requests, their order, lengths and times are the log's own.
+Requests, their order, lengths and times are the log's own; block_size stands in the records where
+it is not 512. A name that ends in .gz or .zst is written compressed.
+
+--anonymise is for sharing a trace without its content: block ids are replaced by keyed hashes under
+a fresh secret key that is thrown away, and times count from the first request in whole minutes.
+What a reader still learns: the length of every prompt and answer, how many requests there were in
+each minute and in which order, and which requests share how long a prefix (so, how many different
+preambles there are and how long conversations run). No text, token, model, tenant or request id is
+written, with or without the option.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import secrets
+from hashlib import blake2b
 
 from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, write_output
+from cache_worthy.output import check_output, note, write_output
 
 SUMMARY = "write a log as a canonical trace (Mooncake JSON lines)"
+
+STEP = 60_000
+"""Milliseconds to which --anonymise rounds times down."""
+
+LEAKS = (
+    "anonymised: ids re-keyed, times in whole minutes; still readable: prompt and answer lengths, "
+    "requests a minute and their order, which requests share how long a prefix"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     arg.add_log(parser)
+    parser.add_argument(
+        "--anonymise",
+        action="store_true",
+        help="re-key block ids with a fresh secret and coarsen times, for sharing without content",
+    )
     arg.add_output(parser, json=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert and write."""
+    from cache_worthy.ingest.source import compress_zstd
+    from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
     check_output(args.output, args.force)
     log = arg.read_log(args)
     number: dict[tuple[int, object], int] = {}
+    key = secrets.token_bytes(32) if args.anonymise else b""
+    start = next((r.timestamp for r in log.requests if r.timestamp is not None), 0)
     lines: list[str] = []
     for request in log.requests:
         ids: list[int] = []
@@ -36,11 +64,27 @@ def run(args: argparse.Namespace) -> int:
             ids.append(parent)
         record: dict[str, object] = {}
         if request.timestamp is not None:
-            record["timestamp"] = request.timestamp
+            time = request.timestamp
+            record["timestamp"] = int((time - start) // STEP * STEP) if key else time
         record["input_length"] = request.input_length
         if request.output_length is not None:
             record["output_length"] = request.output_length
-        record["hash_ids"] = ids
+        if log.block_tokens != BLOCK_SIZE_TOKENS:
+            record["block_size"] = log.block_tokens
+        record["hash_ids"] = [_rekeyed(i, key) for i in ids] if key else ids
         lines.append(json.dumps(record) + "\n")
-    write_output("".join(lines), args.output, args.force)
+    text = "".join(lines)
+    data: str | bytes = text
+    if args.output.endswith(".zst"):
+        data = compress_zstd(text.encode())
+    elif args.output.endswith(".gz"):
+        data = gzip.compress(text.encode(), mtime=0)
+    write_output(data, args.output, args.force)
+    if key:
+        note(LEAKS, args.quiet)
     return 0
+
+
+def _rekeyed(block: int, key: bytes) -> int:
+    digest = blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "big") >> 1

@@ -166,7 +166,8 @@ def label(value: object) -> str | None:
     """
     if value is None or value == "":
         return None
-    return value if isinstance(value, str) else str(value)[:200]
+    text = value if isinstance(value, str) else str(value)[:200]
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate cannot print
 
 
 def count(value: object) -> int | None:

@@ -9,8 +9,9 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from cache_worthy.errors import UsageError
 from cache_worthy.ingest.record import Refused
 from cache_worthy.sim.errors import TraceError
 
@@ -203,17 +204,41 @@ def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
     """A decompressing reader: the standard library's where Python has it (3.14), else zstandard."""
+    zstd = _zstd_module()
+    if zstd is None:
+        raise TraceError(
+            f"{name}: compressed with zstd, which needs a package that is not installed; "
+            "pip install 'cache-worthy[zstd]', or unpack it first"
+        )
+    if zstd.__name__ == "zstandard":
+        reader: IO[bytes] = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    else:
+        reader = zstd.ZstdFile(raw)
+    return reader
+
+
+def _zstd_module() -> Any:
     for module in ("compression.zstd", "zstandard"):
         try:
-            zstd = importlib.import_module(module)
+            return importlib.import_module(module)
         except ImportError:
             continue
-        if module == "zstandard":
-            reader: IO[bytes] = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        else:
-            reader = zstd.ZstdFile(raw)
-        return reader
-    raise TraceError(
-        f"{name}: compressed with zstd, which needs a package that is not installed; "
-        "pip install 'cache-worthy[zstd]', or unpack it first"
-    )
+    return None
+
+
+def compress_zstd(data: bytes) -> bytes:
+    """``data`` as one zstd frame.
+
+    Raises
+    ------
+    UsageError
+        If no package for it is installed.
+    """
+    zstd = _zstd_module()
+    if zstd is None:
+        raise UsageError(
+            "-o: .zst needs a package that is not installed; pip install 'cache-worthy[zstd]', or "
+            "write .gz"
+        )
+    packed: bytes = zstd.compress(data)
+    return packed
