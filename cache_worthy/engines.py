@@ -374,7 +374,7 @@ def _vllm(
             ),
             make("drop"),
         ),
-        ("lru, tails kept", None, "as if a partial last block could be found again", make("keep")),
+        ("lru + tails", None, "as if a partial last block could be found again", make("keep")),
     ]
 
 

@@ -12,7 +12,7 @@ from cache_worthy.engines import PINS
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import PolicyTable
 from cache_worthy.recoverable import Recovery
-from cache_worthy.render_engine import memory_section, pins_note, policy_section
+from cache_worthy.render_engine import memory_section, pins_note, policy_section, summary
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution
 
@@ -111,7 +111,9 @@ def _summary(a: Analysis) -> list[str]:
         f"{gib(a.workload.floor_bytes)} is the least that serves this log."
     )
     out += _prose(
-        f"At that size stay with {a.policy.baseline}."
+        summary(a.engine, a.policy)
+        if a.engine is not None
+        else f"At that size stay with {a.policy.baseline}."
         if row.best == a.policy.baseline
         else f"At that size {row.best} would save {percent(row.saving_fraction, 2)} of recompute."
     )

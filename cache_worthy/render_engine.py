@@ -13,6 +13,17 @@ NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
 _wrap = functools.partial(textwrap.wrap, break_on_hyphens=False, break_long_words=False)
 
 
+def summary(advice: EngineAdvice, table: PolicyTable) -> str:
+    """The policy answer in one sentence, for the head of the report."""
+    name, row = NAMES[advice.engine], table.rows[advice.at]
+    if advice.type_this is None:
+        return f"{name} offers no eviction policy to set; memory flags are below."
+    where = f"On {name}, with {_gib(row.bytes)} GiB"
+    if advice.saving_cost == 0:
+        return f"{where}, keep the default {advice.best}."
+    return f"{where}, {advice.type_this} saves {advice.saving_fraction:.2%} of recompute."
+
+
 def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
     """The engine's options first, the research policies after them, and what to type."""
     name = NAMES[advice.engine]
@@ -34,10 +45,12 @@ def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
     fractions = [f"{100 * row.fraction:.1f}%" for row in table.rows]
     sizes = [_gib(row.bytes) for row in table.rows]
     out += ["", _line("capacity", fractions, first), _line("GiB", sizes, first), ""]
+    # Without flags the rows are readings of one policy, not a choice: no cheapest is marked.
+    choice = any(o.flag is not None for o in advice.options)
     for option in advice.options:
         best = [min(o.total_cost[n] for o in advice.options) for n in range(len(option.total_cost))]
         cells = [
-            ("*" if cost == least else "") + _ratio(ratio)
+            ("*" if choice and cost == least else "") + _ratio(ratio)
             for cost, least, ratio in zip(option.total_cost, best, option.cost_ratio, strict=True)
         ]
         out.append(_line(option.label, cells, first))
@@ -45,7 +58,9 @@ def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
     for n, policy in enumerate(table.policies):
         cells = [_ratio(row.cells[n].cost_ratio) for row in table.rows]
         out.append(_line(policy, cells, first))
-    out += ["", f"  * = cheapest of what {name} offers at that capacity."]
+    out.append("")
+    if choice:
+        out.append(f"  * = cheapest of what {name} offers at that capacity.")
     notes = [f"{o.label}: {o.note}." for o in advice.options if o.note]
     for note in notes:
         out += _wrap(note, WIDTH, initial_indent="  - ", subsequent_indent="    ")

@@ -55,6 +55,9 @@ def test_the_flag_for_a_scenario(name: str, blocks: int, typed: str, run: Run) -
     assert advice["type_this"] == typed
     assert f"type           {typed}" in text
     assert flat(advice["verdict"]) in flat(text)
+    head = flat(text[: text.index("WORKLOAD")])
+    assert (typed in head) == (not typed.endswith(" lru"))
+    assert ("keep the default lru" in head) == typed.endswith(" lru")
     assert document["policy"]["rows"][advice["at"]]["blocks"] == blocks
 
 
@@ -129,6 +132,10 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
     assert advice["type_this"] is None
     assert "no choice" in advice["verdict"]
     assert "--radix-eviction-policy" not in text
+    assert "cheapest of what" not in text
+    section = text[text.index("  POLICY ") : text.index("  MEMORY ")]
+    assert max(map(len, section.splitlines())) <= 80
+    assert "vLLM offers no eviction policy to set" in flat(text)
     requests = load_trace(scenario("short_prompts"))
     trace = BlockTrace.from_requests(requests, by_path=True)
     for n, row in enumerate(document["policy"]["rows"]):
@@ -233,7 +240,7 @@ def test_engines_on_conversation(run: Run, traces: Path) -> None:
     log = traces / "conversation_trace.jsonl"
     document, _ = analyze(run, log, "vllm")
     size = BlockSize(MODEL).block
-    (kept,) = [o for o in document["engine"]["options"] if "kept" in o["label"]]
+    (kept,) = [o for o in document["engine"]["options"] if "tails" in o["label"]]
     row = next(r for r in document["policy"]["rows"] if round(r["fraction"], 2) == 0.02)
     assert row["bytes"] // size == 3655
     n = document["policy"]["rows"].index(row)
