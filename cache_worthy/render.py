@@ -136,6 +136,12 @@ def _workload(a: Analysis) -> Iterable[str]:
             f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
             "(--chars-per-token; the sharing is exact, the scale is approximate)",
         )
+        if i.tokenizer == "chars+log":
+            yield from _fact(
+                "token ids",
+                "of the log beside text cut by characters: the two share no block; --tokenizer "
+                "lets them meet",
+            )
     elif i.tokenizer is not None:
         what = "token ids of the log" if i.tokenizer == "log" else f"--tokenizer {i.tokenizer}"
         yield from _fact("tokens", f"{what}, {i.block_tokens} a block")

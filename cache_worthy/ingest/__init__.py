@@ -153,7 +153,8 @@ class Log:
     moved : int
         Requests that stand elsewhere in the file than in time.
     tokenizer : str or None
-        What made tokens of text; ``log`` for token ids of the log; None for block ids.
+        What made tokens of text; ``log`` for token ids of the log; both joined by ``+``; None for
+        block ids.
     template : str or None
         What made text of messages; None where the log has none.
     models, salts : dict of str to int
@@ -422,13 +423,9 @@ class _Reading:
         block = cutter.block_tokens or self.options.block_tokens
         if len(self.at_longest) >= 3 and 20 * (most := sum(self.lengths.values())) > len(requests):
             self.cut += most
-        used = cutter.from_text + (cutter.from_chat if cutter.encode else 0)
-        if cutter.encode is not None and not cutter.from_tokens and not cutter.from_ids:
-            tokenizer: str | None = self.options.tokenizer
-        elif used and not cutter.encode:
-            tokenizer = self.options.tokenizer
-        else:
-            tokenizer = "log" if cutter.from_tokens else None
+        kinds = [self.options.tokenizer] * bool(cutter.from_text) + ["log"] * bool(
+            cutter.from_tokens
+        )
         return Log(
             source=name,
             sha256=self.digest.hexdigest(),
@@ -436,7 +433,9 @@ class _Reading:
             field=self.field,
             requests=requests,
             block_tokens=block,
-            chars_per_block=self.options.chars_per_block if cutter.from_text else None,
+            chars_per_block=(
+                self.options.chars_per_block if cutter.from_text and not cutter.encode else None
+            ),
             skipped_truncated=self.truncated,
             length_mismatches=sum(len(r.hash_ids) != -(-r.input_length // block) for r in requests),
             records=Records(
@@ -450,7 +449,7 @@ class _Reading:
             ),
             order=order,
             moved=moved,
-            tokenizer=tokenizer,
+            tokenizer="+".join(kinds) or None,
             template=self.options.template if cutter.from_chat else None,
             models={} if set(self.models) == {NO_MODEL} else dict(self.models.most_common()),
             salts=dict(self.salts.most_common(20)),

@@ -8,8 +8,8 @@ from cache_worthy.ingest.record import Prompt, Record, Unusable
 NAME = "anthropic"
 SUMMARY = "request bodies: Anthropic messages and message batches"
 EXAMPLE = (
-    '{"system": [{"type": "text", "text": "Rules"}], "messages": [{"role": "user", "content": '
-    '[{"type": "tool_result", "content": [{"type": "text", "text": "ok"}]}]}]}'
+    '{"system": [{"type": "text", "text": "Answer in one word."}], "messages": [{"role": "user", "content": '
+    '[{"type": "tool_result", "content": [{"type": "text", "text": "Danube"}]}]}]}'
 )
 FIELDS: tuple[str, ...] = ("params.messages", "messages")
 INTERLEAVED = False

@@ -8,8 +8,8 @@ from cache_worthy.ingest.record import Prompt, Record
 NAME = "bailian"
 SUMMARY = "block ids, 16 tokens a block, seconds (Bailian / Qwen traces)"
 EXAMPLE = (
-    '{"chat_id": 12, "parent_chat_id": 11, "timestamp": 3.25, "input_length": 40, '
-    '"output_length": 9, "type": "text", "turn": 2, "hash_ids": [5, 6, 7]}'
+    '{"chat_id": 51, "parent_chat_id": -1, "timestamp": 8.5, "input_length": 30, '
+    '"output_length": 7, "type": "text", "turn": 1, "hash_ids": [90, 91]}'
 )
 FIELDS: tuple[str, ...] = ("hash_ids",)
 INTERLEAVED = False

@@ -168,6 +168,7 @@ class Cutter:
             ids, length = self._tokens(content.ids, prompt)
             self.from_tokens += 1
         else:
+            self.from_text += 1
             if isinstance(content, Chat):
                 text = render(content, self.options.template)
                 self.from_chat += 1
@@ -180,7 +181,6 @@ class Cutter:
                 length = -int(-len(text) // self.options.chars_per_token)
                 if prompt.cut:
                     ids = ids[: len(text) // size]
-                self.from_text += 1
             else:
                 ids, length = self._tokens(self._encode(text), prompt)
         if prompt.cut and not ids:

@@ -13,8 +13,8 @@ from cache_worthy.ingest.record import Prompt, Record, Unusable, label
 NAME = "conversations"
 SUMMARY = "recorded conversations: ShareGPT, LMSYS, WildChat"
 EXAMPLE = (
-    '{"id": "a_0", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": '
-    '"Hello"}]}'
+    '{"id": "talk_0", "conversations": [{"from": "human", "value": "A river?"}, {"from": "gpt", "value": '
+    '"Danube"}]}'
 )
 FIELDS: tuple[str, ...] = ("conversations", "conversation")
 INTERLEAVED = False

@@ -13,8 +13,8 @@ NAME = "dynamo"
 SUMMARY = "block hashes of 64 bits (NVIDIA Dynamo request trace v1)"
 EXAMPLE = (
     '{"schema": "dynamo.request.trace.v1", "event_type": "request_end", "request": {"request_id": '
-    '"r1", "input_tokens": 128, "request_received_ms": 1760000000000, "replay": {"trace_block_size"'
-    ': 64, "input_length": 128, "input_sequence_hashes": [17000000000000000001, 42]}}}'
+    '"q-4", "input_tokens": 40, "request_received_ms": 1781000000500, "replay": {"trace_block_size"'
+    ': 32, "input_length": 40, "input_sequence_hashes": [18000000000000000007, 11]}}}'
 )
 FIELDS: tuple[str, ...] = ("request.replay.input_sequence_hashes",)
 INTERLEAVED = False

@@ -8,8 +8,8 @@ from cache_worthy.ingest.record import Prompt, Record, Skipped, Unusable
 NAME = "langfuse"
 SUMMARY = "Langfuse observations (generations)"
 EXAMPLE = (
-    '{"type": "GENERATION", "start_time": "2026-05-01 10:00:00.000000", "input": '
-    '"[{\\"role\\":\\"user\\",\\"content\\":\\"hi\\"}]"}'
+    '{"type": "GENERATION", "start_time": "2026-06-02 08:15:09.250000", "input": '
+    '"[{\\"role\\":\\"user\\",\\"content\\":\\"Name a river.\\"}]"}'
 )
 FIELDS: tuple[str, ...] = ("input",)
 INTERLEAVED = False

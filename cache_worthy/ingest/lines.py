@@ -6,7 +6,7 @@ from cache_worthy.ingest.record import Prompt, Record
 
 NAME = "lines"
 SUMMARY = "plain text, one prompt a line (only with --format lines)"
-EXAMPLE = "You are Ada. What is a cache?"
+EXAMPLE = "Answer in one word. Name a river."
 FIELDS: tuple[str, ...] = ("line",)
 INTERLEAVED = False
 

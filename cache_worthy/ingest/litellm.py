@@ -11,9 +11,9 @@ from cache_worthy.ingest.record import Prompt, Record, Skipped, Unusable
 NAME = "litellm"
 SUMMARY = "LiteLLM spend logs, JSON lines, array or CSV"
 EXAMPLE = (
-    '{"request_id": "c1", "startTime": "2026-05-01 10:00:00.120", "model": "m", "prompt_tokens": '
-    '900, "messages": "{}", "proxy_server_request": "{\\"messages\\": [{\\"role\\": \\"user\\", '
-    '\\"content\\": \\"hi\\"}]}"}'
+    '{"request_id": "gen-8", "startTime": "2026-06-02 08:15:09.250", "model": "m", "prompt_tokens": '
+    '6, "messages": "{}", "proxy_server_request": "{\\"messages\\": [{\\"role\\": \\"user\\", '
+    '\\"content\\": \\"Name a river.\\"}]}"}'
 )
 FIELDS: tuple[str, ...] = ("proxy_server_request", "messages")
 INTERLEAVED = False

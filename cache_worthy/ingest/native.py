@@ -14,7 +14,7 @@ from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, parse_native
 
 NAME = "native"
 SUMMARY = "block ids, 512 tokens a block (Mooncake, AIPerf mooncake_trace)"
-EXAMPLE = '{"timestamp": 1500, "input_length": 1200, "output_length": 40, "hash_ids": [7, 8, 9]}'
+EXAMPLE = '{"timestamp": 27482, "input_length": 890, "output_length": 52, "hash_ids": [3, 4]}'
 FIELDS: tuple[str, ...] = ("hash_ids",)
 INTERLEAVED = False
 

@@ -12,8 +12,8 @@ from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable
 NAME = "openai"
 SUMMARY = "request bodies: OpenAI batch input, logged chat, completions, responses"
 EXAMPLE = (
-    '{"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", '
-    '"messages": [{"role": "system", "content": "You are Ada."}, {"role": "user", "content": "Hi"}]}}'
+    '{"custom_id": "job-1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", '
+    '"messages": [{"role": "system", "content": "Answer in one word."}, {"role": "user", "content": "Name a river."}]}}'
 )
 FIELDS: tuple[str, ...] = ("body.messages", "body.prompt", "body.input")
 INTERLEAVED = False

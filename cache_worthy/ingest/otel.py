@@ -75,6 +75,8 @@ def _span(span: dict[str, object]) -> Iterator[Prompt]:
     found = _attributes(span)
     if not any(k.startswith("gen_ai.") for k in found):
         return
+    for event in _dicts(span.get("events")):  # messages may stand on an event of the span
+        found = {**_attributes(event), **found}
     operation = found.get("gen_ai.operation.name", "chat")
     if operation not in ("chat", "text_completion", "generate_content"):
         return

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 
 from cache_worthy.ingest.record import Prompt, Record, Skipped, Tokens, Unusable, label
 from cache_worthy.ingest.times import to_ms
+from cache_worthy.ingest.vllm import QUOTE
 
 NAME = "sglang"
 SUMMARY = "SGLang --log-requests, JSON or text"
 EXAMPLE = (
-    '{"timestamp": "2026-03-01T09:00:00.123456", "event": "request.received", "rid": "a1", "obj": '
-    '{"rid": "a1", "text": null, "input_ids": [151644, 8948]}}'
+    '{"timestamp": "2026-06-02T08:15:09.250000", "event": "request.received", "rid": "q4", "obj": '
+    '{"rid": "q4", "text": null, "input_ids": [675, 264, 15140]}}'
 )
 FIELDS: tuple[str, ...] = ("obj.text", "obj.input_ids")
 INTERLEAVED = True
@@ -40,16 +41,23 @@ _PIECE = re.compile(
 )
 _STRING = re.compile(r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\"""", re.DOTALL)
 _LIST = re.compile(r"\[[-\d, ]*+\]")
+_ADAPTER = re.compile(r"\b(lora_path|extra_key)=('[^']*'|None)")
 _WANTED = {"rid", "text", "input_ids", "lora_path", "extra_key"}
 
 
 def detect(record: Record) -> str | None:
     """A request event or line."""
     if isinstance(record, str):
-        return "obj.text" if _LINE.search(record) else None
+        return "obj.text" if _match(record) else None
     event = record.get("event")
     known = isinstance(event, str) and event.startswith("request.")
     return "obj.text" if known and isinstance(record.get("obj"), dict) else None
+
+
+def _match(line: str) -> re.Match[str] | None:
+    """The head of a request line; not one that stands quoted in a prompt or an answer."""
+    found = _LINE.search(line[:300])
+    return None if found is None or QUOTE.search(line, 0, found.start()) else found
 
 
 def accept(record: Record, field: str) -> str | None:
@@ -60,7 +68,7 @@ def accept(record: Record, field: str) -> str | None:
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """The requests of an event or line (several where the client sent a batch)."""
     if isinstance(record, str):
-        match = _LINE.search(record)
+        match = _match(record)
         if match is None:
             return ()
         obj, cut = _fields(record, match.end())
@@ -145,8 +153,7 @@ def _fields(line: str, start: int) -> tuple[dict[str, object], bool]:
             begin = at
             if "text" in values and "input_ids" in values and "rid" in values and depth == 1:
                 # What follows is large and only adapters matter there.
-                tail = re.compile(r"\b(lora_path|extra_key)=('[^']*'|None)")
-                for key, literal in tail.findall(line[at : at + 100_000]):
+                for key, literal in _ADAPTER.findall(line[at : at + 100_000]):
                     values[key] = _value(literal)[0]
                 break
     return values, cut

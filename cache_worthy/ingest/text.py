@@ -8,7 +8,7 @@ from cache_worthy.ingest.record import Prompt, Record, Unusable, kind, label, pr
 
 NAME = "text"
 SUMMARY = "the prompt as text or messages in a JSON record"
-EXAMPLE = '{"prompt": "You are Ada. Hi"}'
+EXAMPLE = '{"prompt": "Answer in one word. Name a river."}'
 FIELDS: tuple[str, ...] = ("prompt", "text", "input", "messages", "text_input")
 INTERLEAVED = False
 

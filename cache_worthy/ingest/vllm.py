@@ -17,8 +17,8 @@ from cache_worthy.ingest.record import Prompt, Record, Tokens, Unusable
 NAME = "vllm"
 SUMMARY = "vLLM text log, with prompts (to v0.10 at INFO, later at DEBUG)"
 EXAMPLE = (
-    "INFO 09-10 19:10:43 [logger.py:39] Received request chatcmpl-7f3a: prompt: 'You are\\nAda', "
-    "params: SamplingParams(n=1), prompt_token_ids: [151644, 8948], prompt_embeds shape: None, "
+    "INFO 06-02 08:15:09 [logger.py:39] Received request cmpl-31: prompt: 'Name a river.\\n', "
+    "params: SamplingParams(n=1), prompt_token_ids: [675, 264, 15140], prompt_embeds shape: None, "
     "lora_request: None."
 )
 FIELDS: tuple[str, ...] = ("prompt",)
@@ -27,12 +27,17 @@ INTERLEAVED = True
 LITERAL = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
 
 _HEAD = re.compile(r"\bReceived request ([^\s:]+(?::[^\s:]+)*): (prompt: |params: )")
-_DETAILS = re.compile(r"\bRequest ([^\s:]+(?::[^\s:]+)*) details: prompt: ")
+_DETAILS = re.compile(r"\bRequest ([^\s:]+(?::[^\s:]+)*) details: (prompt: )")
 _PROMPT = re.compile(LITERAL, re.DOTALL)
 _TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
 _IDS = "prompt_token_ids: "
 _LORA = re.compile(r"lora_request: LoRARequest\((.{0,400})")
 _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
+
+HEAD_LENGTH = 600
+"""Characters in which a line says what it is: prefix, time, place in the code, request id."""
+
+QUOTE = re.compile(r"""['"]""")
 
 NO_PROMPT = (
     "vLLM logged this request without its prompt (INFO of recent versions); start the server with "
@@ -43,9 +48,7 @@ NO_PROMPT = (
 
 def detect(record: Record) -> str | None:
     """A line about a received request."""
-    if not isinstance(record, str):
-        return None
-    return "prompt" if _HEAD.search(record) or _DETAILS.search(record) else None
+    return "prompt" if isinstance(record, str) and _match(record) else None
 
 
 def accept(record: Record, field: str) -> str | None:
@@ -53,17 +56,23 @@ def accept(record: Record, field: str) -> str | None:
     return detect(record)
 
 
+def _match(line: str) -> re.Match[str] | None:
+    """The head of a request line; not one that stands quoted in a prompt or an answer."""
+    start = line[:HEAD_LENGTH]
+    both = [m for m in (_HEAD.search(start), _DETAILS.search(start)) if m is not None]
+    found = min(both, key=re.Match.start, default=None)
+    return None if found is None or QUOTE.search(start, 0, found.start()) else found
+
+
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """The request of a line."""
     if not isinstance(record, str):
         return ()
-    head = _HEAD.search(record)
-    details = None if head else _DETAILS.search(record)
-    match = head or details
+    match = _match(record)
     if match is None:
         return ()
     request_id = match[1]
-    if head is not None and head[2] == "params: ":
+    if match[2] == "params: ":
         raise Unusable(NO_PROMPT, request_id)
     rest = record[match.end() :]
     literal = _PROMPT.match(rest)

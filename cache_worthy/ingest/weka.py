@@ -2,7 +2,8 @@
 
 Local ids mean nothing outside their conversation, so they are never merged across objects or
 files, even where two conversations started alike: sharing between conversations is not in such a
-log. Subagents stand nested and share the scope of their conversation; their times are taken as
+log. Times are seconds from each conversation's own start: ordered by time, conversations run side by
+side; with ``--order file`` one after another. Subagents stand nested and share the scope of their conversation; their times are taken as
 relative to the subagent's start when they lie before it.
 """
 
@@ -17,8 +18,8 @@ from cache_worthy.ingest.times import to_ms
 NAME = "weka"
 SUMMARY = "one conversation an object, block ids local to it (AgentX / WEKA)"
 EXAMPLE = (
-    '{"id": "t1", "block_size": 64, "hash_id_scope": "local", "requests": [{"t": 0.0, "in": 130, '
-    '"out": 9, "hash_ids": [1, 2, 3]}]}'
+    '{"id": "talk-7", "block_size": 64, "hash_id_scope": "local", "requests": [{"t": 0.5, "in": 70, '
+    '"out": 12, "hash_ids": [0, 1]}]}'
 )
 FIELDS: tuple[str, ...] = ("requests[].hash_ids",)
 INTERLEAVED = False

@@ -178,3 +178,66 @@ def test_a_named_format_is_held_to(run: Run) -> None:
     assert code == 2
     assert "expected auto, bailian, native" in err
     assert shlex.split(err)
+
+
+def agrees(name: str) -> bool:
+    """Whether a sample has its twin's sharing and lengths."""
+    number: tuple[dict[object, int], dict[object, int]] = ({}, {})
+    logs = read(name), read_log(FOLDER / "native" / f"{SAMPLES[name].twin}.jsonl")
+    shapes = [
+        [([seen.setdefault(i, len(seen)) for i in r.hash_ids], r.input_length) for r in g.requests]
+        for g, seen in zip(logs, number, strict=True)
+    ]
+    return shapes[0] == shapes[1] and logs[0].block_tokens == logs[1].block_tokens
+
+
+MISTAKES: list[tuple[str, str, object, str]] = [
+    ("roles of other names", "chat.ROLES", {}, "sharegpt.json"),
+    ("tool calls dropped", "chat._CALLS", (), "anthropic.jsonl"),
+    ("tool results dropped", "chat._RESULTS", (), "otel.jsonl"),
+    ("tools dropped", "chat.read_tools", lambda value: "", "openai_chat.jsonl"),
+    ("call ids rendered", "chat._call", lambda call: ("f", str(call)), "litellm.jsonl"),
+    ("blocks of 512 tokens", "bailian.BLOCK_TOKENS", 512, "bailian.jsonl"),
+    ("local ids merged", "weka._scoped", lambda key, block: block, "weka.json"),
+    ("failed requests kept", "litellm.Skipped", KeyError, "litellm.csv"),
+    ("partial last blocks dropped", "blocks.chunk_ids",
+     lambda text, size, root: tuple(text[:n] for n in range(size, len(text) + 1, size)),
+     "text.jsonl"),
+    ("every turn a request", "conversations.turns", lambda m: range(1, len(m)), "lmsys.jsonl"),
+    ("the finish is a request", "_Reading._again", lambda self, prompt: True, "sglang.jsonl"),
+    ("the first id list of a line", "vllm._tokens", lambda rest: [9, 9], "vllm.log"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "name"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES]
+)
+def test_a_planted_mistake_is_seen(
+    monkeypatch: pytest.MonkeyPatch, target: str, value: object, name: str
+) -> None:
+    """The comparison with the twins can fail."""
+    assert agrees(name)
+    monkeypatch.setattr(f"cache_worthy.ingest.{target}", value)
+    try:
+        same = agrees(name)
+    except KeyError:
+        return
+    assert not same
+
+
+def test_memory_follows_distinct_blocks_not_text(tmp_path: Path) -> None:
+    """24 MB of text that repeats itself is read within 6 MB (buffers are 2 MB of them)."""
+    import tracemalloc
+
+    file = tmp_path / "log.jsonl"
+    line = json.dumps({"prompt": "the same preamble " * 3300}) + "\n"
+    file.write_text(line * 400, encoding="utf-8")
+    assert file.stat().st_size > 23_000_000
+    tracemalloc.start()
+    try:
+        log = read_log(file)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(log.requests) == 400
+    assert peak < 6_000_000

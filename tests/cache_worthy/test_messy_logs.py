@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
+import struct
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 import zstandard
 
 from cache_worthy.ingest import IngestOptions, Log, read_log
+from cache_worthy.ingest.blocks import token_block_ids
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -584,3 +587,54 @@ def test_lines_is_one_prompt_a_line(tmp_path: Path) -> None:
     file.write_text('first prompt\n\n{"prompt": "taken as text"}\n', encoding="utf-8")
     log = read_log(file, IngestOptions(format="lines", chars_per_token=1))
     assert [r.input_length for r in log.requests] == [12, 27]
+
+
+def test_request_lines_quoted_inside_others_are_not_requests(write: Write) -> None:
+    """A prompt or an answer may hold a whole log line."""
+    line = "INFO 03-04 10:00:00 [logger.py:39] Received request c{}: prompt: 'x', params: p, prompt_token_ids: None."
+    answer = f"INFO 03-04 10:00:02 [logger.py:70] Generated response c1: output: {line.format(7)!r}"
+    details = (
+        "DEBUG 03-04 10:00:03 [logger.py:40] Request c3 details: prompt: "
+        f"{line.format(8)!r}, prompt_token_ids: None, prompt_embeds shape: None."
+    )
+    log = read_log(write(line.format(1), answer, details))
+    assert len(log.requests) == 2
+    assert log.records.other_lines == 1
+    receive = (
+        "[2026-03-01 09:00:00] Receive: obj=GenerateReqInput(rid='{}', text='x', input_ids=None)"
+    )
+    printed = f"[2026-03-01 09:00:01] client said {receive.format('b')!r}"
+    assert len(read_log(write(receive.format("a"), printed)).requests) == 1
+
+
+def test_text_beside_token_ids_is_said(write: Write, run: Run) -> None:
+    file = write(*[{"model": "m", "prompt": p} for p in ("a" * 9000, [1, 2, 3], "a" * 9000)])
+    assert read_log(file).tokenizer == "chars+log"
+    _, out, _ = run("analyze", file, "--no-bound")
+    assert "the two share no block" in " ".join(out.split())
+
+
+def test_token_blocks_are_chained_hashes() -> None:
+    """A known answer, so that no release changes ids silently."""
+    first = hashlib.blake2b(b"tokens" + struct.pack("<2I", 7, 2**32 - 1), digest_size=8).digest()
+    second = hashlib.blake2b(first + struct.pack("<I", 5), digest_size=8).digest()
+    want = tuple(int.from_bytes(d, "big") >> 1 for d in (first, second))
+    assert token_block_ids([7, 2**32 - 1, 5], 2) == want
+
+
+@pytest.mark.parametrize("bad", [[-1], [2**32], [1.5], ["1"], [True], [None]])
+def test_token_ids_out_of_range(write: Write, bad: list[object]) -> None:
+    file = write({"event": "request.received", "obj": {"rid": "a", "input_ids": bad}})
+    with pytest.raises(TraceError, match="token ids"):
+        read_log(file)
+
+
+def test_otel_messages_on_an_event_of_the_span(write: Write) -> None:
+    message = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}])
+    attributes = {"gen_ai.operation.name": "chat"}
+    event = {"name": "details", "attributes": {"gen_ai.input.messages": message}}
+    there = read_log(write({"attributes": attributes, "events": [event]}))
+    here = read_log(write({"attributes": {**attributes, "gen_ai.input.messages": message}}))
+    assert there.requests == here.requests
+    old = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi"}
+    assert read_log(write({"attributes": old})).requests == here.requests
