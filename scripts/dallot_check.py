@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import sys
 from collections.abc import Iterable
 from itertools import islice, product
@@ -91,39 +92,41 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--drawn", type=int, default=2000, metavar="N")
+    parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     kinds = (Lru, RecursiveLru, AncestorsFirst)
-    ok = True
+    lines: list[tuple[bool, str]] = []
+    parted = 0
     for name, cases in (
         (f"{args.drawn} drawn forests", islice(forest_cases(7), args.drawn)),
         ("all forests of up to 4 unit nodes, all sequences of 5", small_cases(4, 5)),
     ):
         runs, evictions, differ, shared = compare(cases, kinds)
-        good = evictions > 0 and differ == 0 and shared == 0
-        ok &= good
-        print(
-            f"{'ok    ' if good else 'FAILED'} {name}: {runs} runs, {evictions} evictions, "
-            f"{differ} differ, {shared} shared touches"
+        parted += differ + shared
+        text = (
+            f"{name}: {runs} runs, {evictions} evictions, {differ} differ, {shared} shared touches"
         )
-    control = (SlowRecursiveLru, SlowAncestorsFirst)
-    runs, _, differ, _ = compare(islice(forest_cases(7), args.drawn), control)
-    ok &= differ > 0
-    print(f"{'ok    ' if differ else 'FAILED'} control, a slow clock: {differ} of {runs} differ")
-    if args.traces is not None:
-        for trace in TRACES:
-            forest = build_forest(paths_of(load_trace(args.traces / f"{trace}_trace.jsonl")))
-            for percent in PERCENTS:
-                capacity = percent * forest.distinct * BlockSize().block // 100
-                pair = [
-                    dataclasses.replace(replay(forest, POLICIES[p](), capacity), policy="")
-                    for p in ("lru", "recursive_lru")
-                ]
-                good = pair[0] == pair[1] and pair[0].evictions > 0
-                ok &= good
-                print(
-                    f"{'ok    ' if good else 'FAILED'} {trace} at {percent} percent: every field, "
-                    f"{pair[0].evictions} evictions"
-                )
+        lines.append((evictions > 0 and differ == 0 and shared == 0, text))
+    runs, _, control, _ = compare(
+        islice(forest_cases(7), args.drawn), (SlowRecursiveLru, SlowAncestorsFirst)
+    )
+    lines.append((control > 0, f"control, a slow clock: {control} of {runs} differ"))
+    for trace in TRACES if args.traces is not None else ():
+        forest = build_forest(paths_of(load_trace(args.traces / f"{trace}_trace.jsonl")))
+        for percent in PERCENTS:
+            capacity = percent * forest.distinct * BlockSize().block // 100
+            pair = [
+                dataclasses.replace(replay(forest, POLICIES[p](), capacity), policy="")
+                for p in ("lru", "recursive_lru")
+            ]
+            text = f"{trace} at {percent} percent: every field, {pair[0].evictions} evictions"
+            lines.append((pair[0] == pair[1] and pair[0].evictions > 0, text))
+    ok = all(good for good, _ in lines)
+    if args.json:
+        print(json.dumps({"ok": ok, "differ": parted, "control": control}))
+    else:
+        for good, text in lines:
+            print(f"{'ok    ' if good else 'FAILED'} {text}")
     return 0 if ok else 1
 
 
