@@ -261,7 +261,10 @@ def _is_csv(start: bytes) -> bool:
     line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
     if "," not in line or line[:1] in "{[":
         return False
-    names = next(csv.reader([line]), [])
+    try:
+        names = next(csv.reader([line]), [])
+    except csv.Error:  # a lone carriage return
+        return False
     if not all(_COLUMN.fullmatch(n.strip()) for n in names):
         return False
     return bool({n.strip().lower() for n in names} & _KNOWN_COLUMNS)

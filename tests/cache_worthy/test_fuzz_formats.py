@@ -87,6 +87,17 @@ def test_damaged_samples(head: bytes, seed: bytes, data: st.DataObject) -> None:
     script.attempt(head + body)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\0" + b'\0\r{"chat_id": 51, "hash_ids": [90]}\n',  # the CSV sniffer met a lone return
+        b"\xff\0" + b'{"type": []}',  # a type that cannot be hashed
+    ],
+)
+def test_what_fuzzing_found(data: bytes) -> None:
+    script.attempt(data)
+
+
 def test_seeds_are_read() -> None:
     """The seeds reach what they are for: most of them hold requests."""
     outcomes = [script.attempt(s) for s in SEEDS]
