@@ -158,7 +158,8 @@ class Log:
     template : str or None
         What made text of messages; None where the log has none.
     models, salts : dict of str to int
-        Requests by model and by salt, where the log names them.
+        Requests by model and by salt, where the log names them. Salts (at most 20) stand by rank
+        unless the user named their field: a ``cache_salt`` may be a secret.
     """
 
     source: str
@@ -364,7 +365,9 @@ class _Reading:
         model, salt, time = prompt.model, prompt.salt, prompt.timestamp
         if isinstance(record, dict):
             if options.model_field is not None:
-                model = label(lookup(record, options.model_field))
+                # "model" is also the name of what a format finds elsewhere (in a request's body).
+                found = label(lookup(record, options.model_field))
+                model = found or (model if options.model_field == "model" else None)
             if options.salt_field is not None:
                 salt = label(lookup(record, options.salt_field))
         if options.model not in (None, "*", model):
@@ -452,8 +455,15 @@ class _Reading:
             tokenizer="+".join(kinds) or None,
             template=self.options.template if cutter.from_chat else None,
             models={} if set(self.models) == {NO_MODEL} else dict(self.models.most_common()),
-            salts=dict(self.salts.most_common(20)),
+            salts=self._salts(),
         )
+
+    def _salts(self) -> dict[str, int]:
+        """By value where the user named the field; a server's own salt is a secret: by rank."""
+        ranked = self.salts.most_common(20)
+        if self.options.salt_field is not None:
+            return dict(ranked)
+        return {f"#{rank}": n for rank, (_, n) in enumerate(ranked, 1)}
 
     def _check_usable(self, name: str) -> None:
         bad = self.unusable.total() + (self.leading if self.format is None else 0)

@@ -229,6 +229,16 @@ def test_several_models_are_refused_with_the_list_or_split(write: Write, run: Ru
     assert "models           a (5), b (5)" in out
 
 
+def test_the_model_of_a_request_body(write: Write) -> None:
+    """The field that the list advises also finds a model inside the body."""
+    file = write(
+        *[{"custom_id": str(n), "body": {"model": "ab"[n % 2], "prompt": "x"}} for n in range(4)]
+    )
+    for field in ("model", "body.model"):
+        log = read_log(file, IngestOptions(model_field=field, model="b"))
+        assert len(log.requests) == 2
+
+
 def test_models_kept_apart_share_nothing(write: Write) -> None:
     same_prompt = [{**lite(1, n, model="ab"[n % 2]), "request_id": f"x{n}"} for n in range(4)]
     log = read_log(write(*same_prompt), IngestOptions(model="*"))
@@ -253,10 +263,11 @@ def test_salts_share_nothing(write: Write, native: bool) -> None:
     assert not a & b
     assert not a & c
     assert not b & c
-    assert log.salts == {"x": 2, "y": 1}
+    assert log.salts == {"#1": 2, "#2": 1}  # a salt may be a secret
     by_field = read_log(write(*[{**r, "cache_salt": None} for r in records]),
                         IngestOptions(salt_field="team.id"))  # fmt: skip
     assert [r.hash_ids for r in by_field.requests] == [r.hash_ids for r in log.requests]
+    assert by_field.salts == {"x": 2, "y": 1}
 
 
 def test_adapters_share_nothing_in_a_vllm_log(write: Write) -> None:
