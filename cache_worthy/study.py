@@ -38,6 +38,9 @@ from cache_worthy.sim.trace import BlockId
 
 Step = Callable[[str], None]
 
+#: Prompts of the repeat probe at each prefix length, for every repeat.
+PROBES = 3
+
 #: Prompt tokens of a log the engine takes on: minutes, cached or not.
 MAX_LOG_TOKENS = 1_000_000
 
@@ -112,7 +115,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A prompt sent to an empty cache and then again, medians over the repeats."""
+    """Prompts sent for the first time and then again: medians."""
 
     prefix_tokens: int
     first_s: float
@@ -238,20 +241,23 @@ def _run(prefix: int, on: bool, repeat: int, served: list[Served], evicted: int)
 def _probe(
     transformer: Transformer, prefix: int, pool_blocks: int, repeats: int, step: Step
 ) -> Probe:
-    """The same request twice in a fresh engine, after another one that warms the processor."""
+    """Prompts that share nothing, each sent twice in a row, after one that warms the processor."""
     step(f"repeat probe, prefix {prefix}")
-    other, request = chat_workload(
-        prefix, vocabulary=transformer.model.vocabulary, requests=2, tenants=2, rate=1e9
+    count = PROBES * repeats
+    warm, *prompts = chat_workload(
+        prefix,
+        vocabulary=transformer.model.vocabulary,
+        requests=count + 1,
+        tenants=count + 1,
+        rate=1e9,
+        answer_tokens=1,
     )
-    first, second = [], []
-    for _ in range(repeats):
-        engine = Engine(transformer, pool_blocks, prefix_cache=True)
-        engine.serve([other])
-        first += engine.serve([request])
-        second += engine.serve([request])
-    a = median(s.time_to_first_token for s in first)
-    b = median(s.time_to_first_token for s in second)
-    return Probe(prefix, a, b, a / b, second[0].cached_tokens, len(request.prompt))
+    engine = Engine(transformer, pool_blocks, prefix_cache=True)
+    engine.serve([warm])
+    pairs = [engine.serve([p]) + engine.serve([p]) for p in prompts]
+    a, b = (median(pair[i].time_to_first_token for pair in pairs) for i in (0, 1))
+    cached = int(median(pair[1].cached_tokens for pair in pairs))
+    return Probe(prefix, a, b, a / b, cached, int(median(len(p.prompt) for p in prompts)))
 
 
 def compare(runs: Sequence[Run]) -> list[Comparison]:
