@@ -209,6 +209,18 @@ MUTANTS = (
         "Hypothesis density_falls : forall w u, (w < count I)%nat -> (u < count I)%nat ->\n"
         "  needs I w u -> density I u <= density I w.",
     ),
+    Mutant(
+        "Lower.v",
+        "landlord_ratio_is_exact",
+        "0 <= r -> r < 1 + (h - 1)%Z / m ->",
+        "0 <= r -> r <= 1 + (h - 1)%Z / m ->",
+    ),
+    Mutant(
+        "Lower.v",
+        "construction",
+        "last ((Z.of_nat m + Z.of_nat h - 1) * M)%Z /\\",
+        "last ((Z.of_nat m + Z.of_nat h) * M)%Z /\\",
+    ),
     # The witnesses, and the checker of logs without its central test.
     Mutant(
         "Witness.v",

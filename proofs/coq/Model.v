@@ -260,6 +260,14 @@ Qed.
 Lemma cost_of_ext : forall A B, same I A B -> cost_of I A == cost_of I B.
 Proof. intros A B H. apply sum_ext. intros. rewrite H by auto. lra. Qed.
 
+(** A schedule gains nothing from states between two requests: leaving one out never costs more. *)
+Theorem detour : valid I -> forall A B C : set,
+  cost_of I (minus C A) <= cost_of I (minus B A) + cost_of I (minus C B).
+Proof.
+  intros V A B C. unfold cost_of, sum_over. rewrite <- sum_plus. apply sum_le. intros u Hu.
+  pose proof (cost_nonnegative I V u Hu). unfold minus. destruct (A u), (B u), (C u); simpl; lra.
+Qed.
+
 (** ** Volumes *)
 
 Lemma volume_Q : forall A, (volume I A : Q) == sum_over I A (size I).
