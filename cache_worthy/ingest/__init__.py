@@ -343,7 +343,8 @@ class _Reading:
                 return parsed.reason
             return f"not JSON (Expecting value); {HINT}, or a server log (cache-worthy formats)"
         if chosen is None:
-            fields = dict.fromkeys(f for m in (native, text, *FORMATS) for f in m.FIELDS)
+            readable = [m for m in FORMATS if m not in (counts, lines)]
+            fields = dict.fromkeys(f for m in (native, text, *readable) for f in m.FIELDS)
             return f"no prompt: expected one of the fields {', '.join(fields)}"
         other = next((f for m in FORMATS if m is not counts and (f := m.detect(record))), None)
         return self._mixed(f"has {other!r}" if other else "has no prompt field")

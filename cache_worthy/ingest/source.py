@@ -9,7 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest.record import Refused
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 HEAD = 1 << 16
 """Bytes looked at to tell what a file is."""
 
-BOM = b"\xef\xbb\xbf"
+BUFFER = 1 << 20
+"""Bytes read at a time."""
+
+BOM, GZIP, ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 _EXPECTED = "expected JSON lines, a JSON array, CSV or a server log, plain, .gz or .zst"
 
@@ -128,19 +131,22 @@ class Source:
         try:
             standard = str(self._source) == "-"
             stream: IO[bytes] = sys.stdin.buffer if standard else open(self._source, "rb")  # noqa: SIM115
-            raw: IO[bytes] = io.BufferedReader(_Tee(stream, self._digest), 1 << 20)
+            raw = io.BufferedReader(_Tee(stream, self._digest), BUFFER)
             head = raw.read(HEAD)
-            raw = io.BufferedReader(_Rejoined(head, raw), 1 << 20)
-            if head.startswith(b"\x1f\x8b"):
-                raw = gzip.GzipFile(fileobj=raw)  # type: ignore[assignment]
-            elif head.startswith(b"\x28\xb5\x2f\xfd"):
-                raw = _zstd(raw, self.name)
-            else:
-                return self._checked(head, raw)
-            head = b"".join(_until(self.pieces(raw, 1 << 12), HEAD))
-            return self._checked(head, raw)
+            whole: io.BufferedReader = io.BufferedReader(_Rejoined(head, raw), BUFFER)
+            if head.startswith((GZIP, ZSTD)):
+                inner = _gzip(whole) if head.startswith(GZIP) else _zstd(whole, self.name)
+                head = b"".join(_until(self.pieces(inner, 1 << 12), HEAD))
+                whole = io.BufferedReader(_Rejoined(head, inner), BUFFER)
         except OSError as error:
             raise self._unreadable(error) from error
+        for magic, what in _BINARY:
+            if head.startswith(magic):
+                raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
+        if head.startswith(BOM):
+            whole.read(len(BOM))
+            head = head[len(BOM) :]
+        return head, whole
 
     def _unreadable(self, error: Exception) -> TraceError:
         reason = getattr(error, "strerror", None) or error
@@ -148,18 +154,6 @@ class Source:
             f"{self.name}: cannot read: {reason}; expected a file of JSON lines or another log "
             "(cache-worthy formats), or - for standard input"
         )
-
-    def _checked(self, head: bytes, raw: IO[bytes]) -> tuple[bytes, io.BufferedReader]:
-        for magic, what in _BINARY:
-            if head.startswith(magic):
-                raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
-        if raw.__class__ is io.BufferedReader and not head.startswith(BOM):
-            return head, raw
-        if raw.__class__ is io.BufferedReader:
-            raw.read(len(BOM))
-            return head[len(BOM) :], raw
-        head = head.removeprefix(BOM)
-        return head, io.BufferedReader(_Rejoined(head, raw), 1 << 20)
 
     def pieces(self, stream: IO[bytes], size: int = HEAD) -> Iterator[bytes]:
         """Chunks of a stream; compressed data that ends too early just ends."""
@@ -200,6 +194,10 @@ def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
         total += len(piece)
         if total >= size:
             return
+
+
+def _gzip(raw: IO[bytes]) -> IO[bytes]:
+    return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
 
 
 def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
