@@ -364,6 +364,7 @@ class _Reading:
     def _prompt(self, prompt: Prompt, record: Record) -> None:
         options = self.options
         model, salt, time = prompt.model, prompt.salt, prompt.timestamp
+        logged = time
         if isinstance(record, dict):
             if options.model_field is not None:
                 # "model" is also the name of what a format finds elsewhere (in a request's body).
@@ -378,16 +379,16 @@ class _Reading:
         if self.format is vllm and time is not None:
             time = self.clock.with_year(time)
         apart = model if options.model == "*" else None
-        request = self.cutter.request(
-            dataclasses.replace(prompt, model=apart, salt=salt, timestamp=time)
-        )
+        if (apart, salt, time) != (prompt.model, prompt.salt, prompt.timestamp):
+            prompt = dataclasses.replace(prompt, model=apart, salt=salt, timestamp=time)
+        request = self.cutter.request(prompt)
         self.models[model or NO_MODEL] += 1
         if salt is not None:
             self.salts[salt] += 1
         self.cut += prompt.cut
         self.answers += prompt.answers > 1
         if prompt.request_id is not None:
-            self.seen[prompt.request_id] = prompt.timestamp
+            self.seen[prompt.request_id] = logged
             self.promptless.pop(prompt.request_id, None)
         if self.format is vllm:
             self._watch_lengths(prompt, request)

@@ -127,10 +127,12 @@ def _message(message: dict[str, object], place: str) -> list[Message]:
     name = message.get("role", message.get("from", ""))
     role = name if isinstance(name, str) else canonical(name)
     role = ROLES.get(role, role)
+    content = message.get("content", message.get("parts", message.get("value")))
+    if type(content) is str and "tool_calls" not in message and "function_call" not in message:
+        return [Message(role, content)]  # nearly all messages of nearly all logs
     texts: list[str] = []
     calls: list[tuple[str, str]] = []
     results: list[Message] = []
-    content = message.get("content", message.get("parts", message.get("value")))
     if content is None and message.get("type") in _CALLS:
         content = [message]
     if isinstance(content, str):
