@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable
 
 from cache_worthy.errors import UsageError
@@ -41,7 +42,7 @@ def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
     )
     group.add_argument(
         "--chars-per-token",
-        type=_number(above=0),
+        type=_number(least=0.1, most=1e6),
         default=4.0,
         metavar="R",
         help="characters that stand for one token in a text log (default 4.0)",
@@ -99,7 +100,16 @@ def ingest_options(args: argparse.Namespace) -> IngestOptions:
 
 
 def read_log(args: argparse.Namespace) -> Log:
-    """The log that ``args`` name; what was cut, skipped or unusable is noted on stderr."""
+    """The log that ``args`` name; what was cut, skipped or unusable is noted on stderr.
+
+    Raises
+    ------
+    UsageError
+        If the result would replace the log itself.
+    """
+    for target in (getattr(args, "output", "-"), getattr(args, "certificate", None)):
+        if target not in (None, "-") and any(_same_file(target, source) for source in args.log):
+            raise UsageError(f"{target}: is the log itself; give another name for the result")
     log = read(args.log, ingest_options(args))
     if log.skipped_truncated:
         count = log.skipped_truncated
@@ -111,6 +121,13 @@ def read_log(args: argparse.Namespace) -> Log:
     if text != Records().text():
         note(f"{log.source}: {text}", args.quiet)
     return log
+
+
+def _same_file(a: str, b: str) -> bool:
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return False
 
 
 def input_document(log: Log) -> dict[str, object]:
@@ -146,11 +163,17 @@ def add_capacity(parser: argparse.ArgumentParser, *, required: bool, blocks: boo
         help="fraction of the working set, 0 < F <= 1",
     )
     group.add_argument(
-        "--capacity-gib", type=_number(above=0), metavar="G", help="KV cache in GiB, G > 0"
+        "--capacity-gib",
+        type=_number(above=0, most=LARGEST_GIB),
+        metavar="G",
+        help="KV cache in GiB, G > 0",
     )
     if blocks:
         group.add_argument(
-            "--capacity-blocks", type=_count(1), metavar="N", help="KV cache in blocks, N >= 1"
+            "--capacity-blocks",
+            type=_count(1, most=10**15),
+            metavar="N",
+            help="KV cache in blocks, N >= 1",
         )
 
 
@@ -196,15 +219,22 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-v", "--verbose", action="store_true", help="more notes on stderr")
 
 
-def _number(*, above: float, most: float = math.inf) -> Callable[[str], float]:
-    allowed = f"a number > {above:g}" + ("" if math.isinf(most) else f" and <= {most:g}")
+LARGEST_GIB = 1e9
+"""An exbibyte: more is a typing error."""
+
+
+def _number(
+    *, above: float = -math.inf, least: float = -math.inf, most: float
+) -> Callable[[str], float]:
+    bounds = (f"> {above:g}" if above > -math.inf else f">= {least:g}", f"<= {most:g}")
+    allowed = f"a number {' and '.join(bounds)}"
 
     def parse(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not (above < value <= most) or math.isinf(value):
+        if not (above < value <= most and least <= value):
             raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
         return value
 
@@ -227,8 +257,8 @@ def _count(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def positive_number(text: str) -> float:
-    """A finite number > 0."""
-    return _number(above=0)(text)
+    """A number > 0, of GiB."""
+    return _number(above=0, most=LARGEST_GIB)(text)
 
 
 def positive_int(text: str) -> int:

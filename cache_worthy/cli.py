@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 holds, 1 found something, 2 usage or could not run; other codes are a command's own.
     """
     try:
+        _prepare_streams()
         parser = build_parser()
         args = parser.parse_args(argv)
         if args.command is None:
@@ -65,13 +68,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cache-worthy: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader went away (head, less): not an error, and the interpreter must not
-        # complain when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()  # the reader went away (head, less): not an error
         return 0
+    except OSError as error:
+        # Commands name their own files; what is left is stdout, stderr or a name no system takes.
+        where = f" {error.filename!r}" if error.filename else ""
+        with contextlib.suppress(OSError):
+            print(f"cache-worthy: cannot read or write{where}: {error.strerror}", file=sys.stderr)
+        _forget_stdout()
+        return 2
     except KeyboardInterrupt:
         print("cache-worthy: interrupted", file=sys.stderr)
         return 130
+
+
+def _prepare_streams() -> None:
+    """Closed standard streams become empty ones; text that the terminal lacks is escaped."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (lives as long as the process)
+    if sys.stdout is None:
+        raise UsageError("standard output is closed; nothing could be printed")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _forget_stdout() -> None:
+    """Keep the interpreter from complaining when it flushes stdout at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

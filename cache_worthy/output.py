@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import os
+import stat
 import sys
 import tempfile
 import time
@@ -43,7 +45,7 @@ def jsonable(value: object) -> object:
 
 def to_json(value: object) -> str:
     """Strict JSON: null where a quantity is undefined, never NaN."""
-    text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
     # A lone surrogate (a log's id or model name) has no UTF-8; its escape is valid JSON.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -58,7 +60,7 @@ def check_output(target: str, force: bool, flag: str = "-o") -> None:
     path = Path(target)
     if path.is_dir():
         raise UsageError(f"{flag} {target}: is a folder; expected a file name")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:  # a link counts, wherever it points
         raise UsageError(f"{flag} {target}: exists; give --force to overwrite it")
     if not path.parent.is_dir():
         raise UsageError(f"{flag} {target}: no folder {path.parent}")
@@ -85,13 +87,15 @@ def write_output(text: str | bytes, target: str, force: bool, flag: str = "-o") 
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
             path.write_bytes(data)
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        path = path.resolve()  # a link stays one; what it points to is replaced
+        mode = path.stat().st_mode if path.exists() else None
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache-worthy-")
         try:
             with os.fdopen(handle, "wb") as out:
                 out.write(data)
             umask = os.umask(0)
             os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
+            os.chmod(temporary, 0o666 & ~umask if mode is None else stat.S_IMODE(mode))
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
@@ -134,6 +138,7 @@ class Progress:
 
 
 def note(text: str, quiet: bool) -> None:
-    """One line on stderr unless quiet."""
+    """One line on stderr unless quiet; a broken stderr costs the note, not the result."""
     if not quiet:
-        print(f"cache-worthy: {text}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            print(f"cache-worthy: {text}", file=sys.stderr, flush=True)

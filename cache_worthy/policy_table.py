@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -93,8 +94,9 @@ def load_user_policy(spec: str) -> type[EvictionPolicy]:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # any error of the user's own code gets one clear line
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints must not enter the result
+            module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # any error of the user's own code: one clear line
         raise UsageError(
             f"--policy {spec}: cannot import {module_name}: {type(error).__name__}: {error}"
         ) from error
@@ -121,7 +123,7 @@ def user_factory(spec: str) -> Callable[[], EvictionPolicy]:
     def make() -> EvictionPolicy:
         try:
             return found()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(
                 f"--policy {spec}: {found.__name__}() failed: {type(error).__name__}: {error}"
             ) from error
@@ -142,10 +144,11 @@ def run_policy(
     if name in POLICIES:
         return replay(forest, factory(), capacity, size, cost)
     try:
-        return replay(forest, factory(), capacity, size, cost)
+        with contextlib.redirect_stdout(sys.stderr):
+            return replay(forest, factory(), capacity, size, cost)
     except (InputError, UsageError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"--policy {name}: raised in replay: {type(error).__name__}: {error}"
         ) from error

@@ -81,7 +81,7 @@ def _fact(name: str, text: str) -> list[str]:
 
 def _dist(d: Distribution, *, with_max: bool = True) -> str:
     if d.p50 is None:
-        return "none"
+        return "--"
     parts = [f"p50 {d.p50:.4g}", f"p90 {d.p90:.4g}", f"p99 {d.p99:.4g}"]
     return ", ".join(parts + ([f"max {d.max:.4g}"] if with_max else []))
 
@@ -89,6 +89,10 @@ def _dist(d: Distribution, *, with_max: bool = True) -> str:
 def _tally(counts: Mapping[str, int]) -> str:
     shown = [f"{name} ({n})" for name, n in list(counts.items())[:5]]
     return ", ".join(shown) + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def _times(value: float | None) -> str:
@@ -119,7 +123,7 @@ def _summary(a: Analysis) -> list[str]:
     )
     if a.pin.pins:
         out += _prose(
-            f"Pinning {len(a.pin.pins)} prefixes ({gib(a.pin.together_bytes)}) protects at most "
+            f"Pinning {_count(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) protects at most "
             f"{percent(a.pin.together_protected_fraction)} of what caching can save."
         )
     return out
@@ -193,7 +197,7 @@ def _workload(a: Analysis) -> Iterable[str]:
     )
     yield from _fact(
         "cost spread",
-        f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, but only "
+        f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, "
         f"{_times(w.cost_per_byte_p90_over_p10)} per byte",
     )
     yield ""
@@ -243,11 +247,11 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
         elastic = "--" if p.elasticity is None else f"{p.elasticity:z.3f}"
         remarks = []
         if n == 0:
-            remarks.append("floor: your deepest request")
+            remarks.append("floor")
         if n == curve.recommended_index:
             remarks.append("recommended")
         if n == len(curve.points) - 1:
-            remarks.append("working set: never evicts")
+            remarks.append("working set")
         line = (
             f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}  "
             f"{elastic:>10}   {', '.join(remarks)}"
@@ -344,7 +348,7 @@ def _policy(table: PolicyTable) -> list[str]:
 
 def _pins(pins: Pins) -> list[str]:
     out = _title("PIN   through your server's retention interface, where it has one")
-    count = f"{len(pins.pins)} prefix{'es' if len(pins.pins) != 1 else ''}"
+    count = _count(len(pins.pins), "prefix", "es")
     verb = "protect" if len(pins.pins) != 1 else "protects"
     out += [
         (

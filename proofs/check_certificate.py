@@ -60,7 +60,13 @@ def main(argv: list[str]) -> int:
     except Refused as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
-    except (OSError, Unreadable) as error:
+    except UnicodeDecodeError as error:
+        print(f"cannot check: not UTF-8 text ({error.reason}); unpack it first", file=sys.stderr)
+        return 2
+    except RecursionError:
+        print("cannot check: nested too deeply", file=sys.stderr)
+        return 2
+    except (OSError, ValueError, Unreadable) as error:
         print(f"cannot check: {error}", file=sys.stderr)
         return 2
     return 0
@@ -72,7 +78,7 @@ def read_trace(name: str) -> tuple[list[int], list[int], list[int]]:
     terminal: list[int] = []
     parent: list[int] = []
     depth: list[int] = []
-    with open(name, encoding="utf-8-sig") as lines:
+    with open(name, encoding="utf-8-sig", newline="\n") as lines:
         for count, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -80,7 +86,7 @@ def read_trace(name: str) -> tuple[list[int], list[int], list[int]]:
                 ids = json.loads(line)["hash_ids"]
             except (ValueError, KeyError, TypeError) as error:
                 raise Unreadable(f"{name}, line {count}: no JSON object with hash_ids") from error
-            if not isinstance(ids, list) or not all(isinstance(i, int | str) for i in ids):
+            if not isinstance(ids, list) or not all(type(i) in (int, str) for i in ids):
                 raise Unreadable(f"{name}, line {count}: hash_ids must be a list of ids")
             block = -1
             for d, i in enumerate(ids):
@@ -206,15 +212,29 @@ def check(
     claim = certificate.get("lower_bound")
     if claim is not None and claim > certified:
         raise Refused(f"the certificate claims {claim}, its prices give {certified}")
-    ratio = f"{certified / compulsory:.6f}" if compulsory else "1.000000"
+    ratio = decimal(certified, compulsory) if compulsory else "1.000000"
     whom = "that pins the requested path and counts hits by prefix"
     if closed:
         whom += ", with ancestor-closed residency"
     return (
         f"certified lower bound {certified}\n"
         f"{ratio} times compulsory {compulsory}, for every demand-paging schedule {whom},\n"
-        f"at {capacity} blocks, {len(terminal)} requests, {len(parent)} distinct blocks"
+        f"at {capacity} blocks, {len(terminal)} requests, {len(parent)} distinct blocks,\n"
+        f"in the costs that the certificate states, which are not checked: {described(certificate)}"
     )
+
+
+def decimal(part: int, whole: int) -> str:
+    """``part / whole`` rounded down to six decimals, in integers: no size overflows."""
+    sign = "-" if part < 0 else ""
+    quotient, rest = divmod(abs(part) * 10**6 // whole, 10**6)
+    return f"{sign}{quotient}.{rest:06d}"
+
+
+def described(certificate: dict[str, Any]) -> str:
+    """What the certificate says of its costs, and the first of them."""
+    upto = certificate["cost"]["cumulative"]
+    return f"{certificate['cost'].get('description', 'no description')!s:.80}, first {upto[:3]}"
 
 
 def link_terms(

@@ -27,6 +27,9 @@ from typing import Protocol, runtime_checkable
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
+LARGEST = 10**9
+"""No architecture constant is larger; the products stay within what a float can show."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -61,8 +64,11 @@ class Model:
                     raise InputError(f"model: name: expected a string, got {value!r}")
                 continue
             least = 0 if f.name == "vocabulary" else 1
-            if type(value) is not int or value < least:
-                raise InputError(f"model: {f.name}: expected an integer >= {least}, got {value!r}")
+            if type(value) is not int or not least <= value <= LARGEST:
+                shown = repr(value) if len(repr(value)) <= 40 else "a longer number"
+                raise InputError(
+                    f"model: {f.name}: expected an integer from {least} to {LARGEST}, got {shown}"
+                )
         if self.heads % self.kv_heads:
             raise InputError(
                 f"model: kv_heads: expected a divisor of heads = {self.heads}, got {self.kv_heads}"

@@ -30,7 +30,11 @@ from cache_worthy.sim.tree import Node, Priority, RadixTree
 Engine = Literal["auto", "interned", "heap", "reference"]
 
 CHECK_EVERY = 256
-"""Requests between full checks of the tree; single events are checked as they happen."""
+"""Requests between full checks of the tree; single events are checked as they happen. Also
+evictions between checks of the heap's victim against a linear scan."""
+
+CHECK_FIRST = 32
+"""Evictions whose victim is always checked against a linear scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +265,7 @@ class _Heap:
         self.tree = tree
         self.policy = policy
         self.heap: list[tuple[Priority, int]] = []
+        self.evictions = 0
 
     def changed(self, node: Node, clock: int) -> None:
         if node.id and not node.children:
@@ -278,6 +283,11 @@ class _Heap:
             now = _valid(self.policy.priority(node, clock), node)
             if now != entry[0]:
                 # Touched since (a newer entry lies below) or risen by itself: ask again later.
+                if self.policy.priority(node, clock) != now:
+                    raise InvariantError(
+                        f"policy {self.policy.name}: two calls of priority for {node!r} differ: it "
+                        "must be deterministic (draw random keys in on_insert or on_hit)"
+                    )
                 heapq.heappush(self.heap, (now, node.id))
             elif node.id in pinned:
                 held.append(entry)
@@ -285,6 +295,15 @@ class _Heap:
                 found = node
         for entry in held:
             heapq.heappush(self.heap, entry)
+        self.evictions += 1
+        if self.evictions <= CHECK_FIRST or self.evictions % CHECK_EVERY == 0:
+            least = _Scan(self.tree, self.policy).victim(pinned, clock)
+            if least is not found:
+                raise InvariantError(
+                    f"policy {self.policy.name}: {least!r} ranks below {found!r}, whose priority "
+                    "has not changed: priorities fell between the policy's own events; set "
+                    "dynamic = True"
+                )
         return found
 
 
@@ -303,10 +322,15 @@ class _Chosen:
 
 
 def _valid(priority: Priority, node: Node) -> Priority:
-    parts = priority if isinstance(priority, tuple) else (priority,)
-    if any(isinstance(x, float) and math.isnan(x) for x in parts):
+    if _has_nan(priority):
         raise InvariantError(f"priority of {node!r} is NaN")
     return priority
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(_has_nan(x) for x in value)
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _replay_nodes(

@@ -76,7 +76,7 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
         values = json.loads(Path(name).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"--costs {name}: cannot read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--costs {name}: not JSON: {error}") from error
     if not isinstance(values, list) or not all(type(v) is int for v in values):
         raise UsageError(f"--costs {name}: expected a JSON list of integers")
@@ -113,7 +113,11 @@ def run(args: argparse.Namespace) -> int:
 
     check_output(args.output, args.force)
     if args.certificate is not None:
-        check_output(args.certificate, args.force)
+        if args.certificate == args.output or args.certificate == "-":
+            raise UsageError(
+                f"--certificate {args.certificate}: needs a file of its own, apart from the result's"
+            )
+        check_output(args.certificate, args.force, "--certificate")
     model = load_model(args.model)
     try:
         choose(args.solver)
@@ -152,7 +156,13 @@ def run(args: argparse.Namespace) -> int:
             bound.certified,
             cost_description=f"{described}, blocks of {log.block_tokens} tokens",
         )
-        write_output(text, args.certificate, args.force)
+        write_output(text, args.certificate, args.force, "--certificate")
+        if not log.order.startswith("file order"):
+            note(
+                "the requests were put in order of arrival; check the certificate against the "
+                "trace that cache-worthy convert writes, not against the log",
+                args.quiet,
+            )
     lru = replay(forest, POLICIES["lru"](), capacity, size, cost)
     document = {
         "tool": "cache-worthy",

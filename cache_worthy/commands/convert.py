@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         record["input_length"] = request.input_length
         if request.output_length is not None:
             record["output_length"] = request.output_length
+        if request.priority:
+            record["priority"] = request.priority
         if log.block_tokens != BLOCK_SIZE_TOKENS:
             record["block_size"] = log.block_tokens
         record["hash_ids"] = [_rekeyed(i, key) for i in ids] if key else ids

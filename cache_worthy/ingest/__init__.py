@@ -98,6 +98,10 @@ class Records:
         Requests that repeat an earlier request's id at another time: served again, so kept.
     several_answers : int
         Requests with ``n > 1``; each is one prefill.
+    ended_early : int
+        Compressed files that end too early; what would have followed is lost.
+    first_unusable : str
+        Place and reason of the first unusable record, or "".
     """
 
     cut: int = 0
@@ -107,12 +111,18 @@ class Records:
     other_lines: int = 0
     retries: int = 0
     several_answers: int = 0
+    ended_early: int = 0
+    first_unusable: str = ""
 
     def text(self) -> str:
         """All counts in one line; the first three always."""
         skipped = sum(self.skipped.values())
         reasons = f" ({', '.join(f'{n} {k}' for k, n in self.skipped.items())})" if skipped else ""
         parts = [f"{self.cut} cut", f"{skipped} skipped{reasons}", f"{self.unusable} unusable"]
+        if self.first_unusable:
+            parts[-1] += f" (first: {self.first_unusable})"
+        if self.ended_early:
+            parts.append("compressed data ends too early and what would have followed is lost")
         for n, what in (
             (self.other_lines, "other lines"),
             (self.retries, "retries kept"),
@@ -228,6 +238,7 @@ class _Reading:
         self.seen: dict[str, int | float | None] = {}
         self.promptless: dict[str, tuple[str, str]] = {}
         self.cut = self.other = self.retries = self.answers = self.truncated = 0
+        self.ended_early = 0
         self.skipped: Counter[str] = Counter()
         self.unusable: Counter[str] = Counter()
         self.first_unusable = ""
@@ -280,8 +291,7 @@ class _Reading:
             self.truncated += 1
         elif pending is not None:
             self._unusable(source, *pending[:2])
-        elif source.cut_short:
-            self.truncated += 1
+        self.ended_early += source.cut_short
 
     def _broken(self, place: str, value: Broken) -> tuple[str, str, bool] | None:
         if self.format is not None and self.format.INTERLEAVED and not value.opens:
@@ -451,6 +461,8 @@ class _Reading:
                 other_lines=self.other,
                 retries=self.retries,
                 several_answers=self.answers,
+                ended_early=self.ended_early,
+                first_unusable=self.first_unusable if self.unusable else "",
             ),
             order=order,
             moved=moved,

@@ -89,7 +89,8 @@ class _Rejoined(io.RawIOBase):
             data = self._head[: len(view)]
             self._head = self._head[len(data) :]
         else:
-            data = self._stream.read(len(view))
+            # read1: at a cut a longer read would throw away all that it had unpacked by then.
+            data = getattr(self._stream, "read1", self._stream.read)(len(view))
         view[: len(data)] = data
         return len(data)
 

@@ -60,7 +60,7 @@ def compare(text: str, document: dict[str, Any]) -> None:
         )
     assert f"largest subtree {w['largest_subtree_blocks']} blocks" in flat
     assert (
-        f"cost spread {w['cost_per_node_p90_over_p10']:.1f}x p90/p10 per node, but only "
+        f"cost spread {w['cost_per_node_p90_over_p10']:.1f}x p90/p10 per node, "
         f"{w['cost_per_byte_p90_over_p10']:.1f}x per byte" in flat
     )
     assert f"working set {gib(w['working_set_bytes'])}" in flat
