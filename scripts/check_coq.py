@@ -35,13 +35,17 @@ from cache_worthy.theory.adversary import play as play_phases
 from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
 from cache_worthy.theory.coq_log import (
     LoggedRun,
+    TouchRun,
     forest_terms,
     forgive,
+    forgive_settlement,
     listed,
     logged_term,
     number,
     record,
+    record_touch,
     sample,
+    touch_term,
 )
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.steps import Hit, drive
@@ -67,8 +71,8 @@ FORBIDDEN = (
     "type_in_type",
 )
 
-#: Policies of theory/ whose runs are exported. The touch form keeps signed credits and is not a
-#: run of the relation step by step; see proofs/coq/README.md.
+#: Policies of theory/ whose runs are exported as runs of Cosigned.v. The touch form keeps signed
+#: credits and has its own relation, Touch.v.
 EXPORTED = ("cosigned", "cosigned_eager")
 
 
@@ -220,6 +224,26 @@ MUTANTS = (
         "construction",
         "last ((Z.of_nat m + Z.of_nat h - 1) * M)%Z /\\",
         "last ((Z.of_nat m + Z.of_nat h) * M)%Z /\\",
+    ),
+    Mutant(
+        "Touch.v",
+        "touch_row_rent",
+        "- ((volume I (path I v) - 1) * (k - h + 1))%Z * d.",
+        "- (volume I (path I v) * (k - h + 1))%Z * d.",
+    ),
+    Mutant(
+        "Touch.v",
+        "touch_row_opt",
+        "(forall u, (u < count I)%nat -> path I v u -> resident s u -> 0 <= credit s u) ->\n"
+        "  subset I (minus O' O) (path I v) ->",
+        "(forall u, (u < count I)%nat -> path I v u -> resident s u -> True) ->\n"
+        "  subset I (minus O' O) (path I v) ->",
+    ),
+    Mutant(
+        "Touch.v",
+        "charged_fair",
+        "charged_covered : covered s'",
+        "charged_covered : covered s",
     ),
     # The witnesses, and the checker of logs without its central test.
     Mutant(
@@ -450,6 +474,47 @@ def check_runs(folder: Path, count: int, seed: int) -> Found:
     )
 
 
+def check_touch(folder: Path, count: int, seed: int) -> Found:
+    """Runs of the touch form are accepted as runs of ``Touch.v``, forged ones are not."""
+    rng = Random(seed + 2)
+    runs: list[TouchRun] = []
+    while len(runs) < count:
+        algorithm = sample(rng, "cosigned_touch")
+        if algorithm is not None:
+            run = record_touch(algorithm)
+            if run.evictions:
+                runs.append(run)
+    bad: list[TouchRun] = []
+    for run in (run for run in runs if run.settlements):
+        if len(bad) < max(2, count // 8):
+            forged_run = replace(run, cost=run.cost + 1)
+            bad.append(forged_run if len(bad) % 2 else forgive_settlement(run))
+    while len(bad) < max(3, count // 6):
+        near_miss = sample(rng, "density_forgiving")
+        if near_miss is not None:
+            # A node in debt is touched, and the debt is gone.
+            events = drive(near_miss.fork(), keep_events=True).events
+            if any(isinstance(e, Hit) and e.before < 0 for served in events for e in served):
+                bad.append(record_touch(near_miss))
+    verdicts = evaluate(
+        folder,
+        "Touched",
+        "Model Cosigned Progress Landlord Execute Log Touch TouchLog",
+        map(touch_term, [*runs, *bad]),
+        "touch_accepted",
+    )
+    wanted = [True] * len(runs) + [False] * len(bad)
+    if verdicts != wanted:
+        wrong = [i for i, pair in enumerate(zip(verdicts, wanted, strict=True)) if len({*pair}) > 1]
+        raise CheckFailed(f"touch form: logs {wrong} of {len(runs)} honest and {len(bad)} forged")
+    return Found(
+        f"{len(runs)} runs of cosigned_touch accepted ({sum(run.evictions for run in runs)} "
+        f"evictions, {sum(run.settlements for run in runs)} settlements); {len(bad)} forged logs "
+        "rejected",
+        {"touch_accepted": len(runs), "touch_rejected": 0, "touch_forged_rejected": len(bad)},
+    )
+
+
 def _played(instance: Instance, k: int, hits: str, cost: str) -> str:
     requests = listed(f"{v}%nat" for v in instance.requests)
     return f"(forest_of {forest_terms(instance)}, {k}%Z, {hits}, {requests}, {cost})"
@@ -588,6 +653,7 @@ def main(argv: list[str] | None = None) -> int:
             ("assumptions", lambda: check_assumptions(folder)),
             ("mutants", lambda: check_mutants(folder)),
             ("runs", lambda: check_runs(folder, args.runs, args.seed)),
+            ("touch", lambda: check_touch(folder, args.runs // 2, args.seed)),
             ("landlord", lambda: check_landlord(folder, args.runs, args.seed)),
             ("limit", lambda: check_limit(folder, 5)),
         ]

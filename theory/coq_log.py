@@ -1,4 +1,4 @@
-"""Runs of the cosigned transcriptions in the notation of ``proofs/coq/Log.v``.
+"""Runs of the cosigned transcriptions in the notation of ``proofs/coq/Log.v`` and ``TouchLog.v``.
 
 The proof kernel checks a relation; this module is the link to the code. A run is recorded event by
 event, with the state after every request, and written as a term that the checker of ``Log.v``
@@ -19,7 +19,7 @@ from random import Random
 from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.instance import Instance, Number
 from cache_worthy.theory.sampling import random_instance
-from cache_worthy.theory.steps import Evict, Hit, Load, ModelError, Rent, Transcription
+from cache_worthy.theory.steps import Evict, Hit, Load, ModelError, Rent, Settle, Transcription
 
 Payment = tuple[int, int, Number]
 
@@ -103,7 +103,8 @@ def record(algorithm: Transcription) -> LoggedRun:
     Raises
     ------
     ModelError
-        For an event that the relation of ``Cosigned.v`` does not know (the touch form settles).
+        For an event that the relation of ``Cosigned.v`` does not know (the touch form settles:
+        :func:`record_touch`).
     """
     logged: list[LoggedRequest] = []
     for v in algorithm.instance.requests:
@@ -121,6 +122,75 @@ def record(algorithm: Transcription) -> LoggedRun:
         after = tuple((u, algorithm.credit(u)) for u in sorted(algorithm.resident))
         logged.append(LoggedRequest(v, tuple(steps), after))
     return LoggedRun(algorithm.instance, algorithm.k, tuple(logged), algorithm.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class TouchRequest:
+    """A request to the touch form: what was settled before the touch, the events that made room."""
+
+    request: int
+    before: tuple[Settle, ...]
+    making: tuple[Settle | Rent | Evict, ...]
+    after: tuple[tuple[int, Number], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TouchRun:
+    """A run of the touch form; credits may be negative."""
+
+    instance: Instance
+    k: int
+    requests: tuple[TouchRequest, ...]
+    cost: Number
+
+    @property
+    def evictions(self) -> int:
+        """Nodes that left."""
+        return sum(isinstance(e, Evict) for r in self.requests for e in r.making)
+
+    @property
+    def settlements(self) -> int:
+        """Debts, or parts of debts, that a dependent paid."""
+        return sum(
+            len(r.before) + sum(isinstance(e, Settle) for e in r.making) for r in self.requests
+        )
+
+
+def record_touch(algorithm: Transcription) -> TouchRun:
+    """Serve ``algorithm.instance.requests`` and log it in the terms of ``Touch.v``."""
+    logged: list[TouchRequest] = []
+    for v in algorithm.instance.requests:
+        before: list[Settle] = []
+        making: list[Settle | Rent | Evict] = []
+        for event in algorithm.prepare(v):
+            if isinstance(event, Settle):
+                before.append(event)
+        for event in algorithm.process(v):
+            if isinstance(event, Settle | Rent | Evict):
+                making.append(event)
+        after = tuple((u, algorithm.credit(u)) for u in sorted(algorithm.resident))
+        logged.append(TouchRequest(v, tuple(before), tuple(making), after))
+    return TouchRun(algorithm.instance, algorithm.k, tuple(logged), algorithm.cost)
+
+
+def forgive_settlement(run: TouchRun) -> TouchRun:
+    """The same log with the first settlement left out.
+
+    Raises
+    ------
+    ValueError
+        If nothing was ever settled.
+    """
+    for i, request in enumerate(run.requests):
+        if request.before:
+            changed = replace(request, before=request.before[1:])
+        else:
+            first = next((e for e in request.making if isinstance(e, Settle)), None)
+            if first is None:
+                continue
+            changed = replace(request, making=tuple(e for e in request.making if e is not first))
+        return replace(run, requests=(*run.requests[:i], changed, *run.requests[i + 1 :]))
+    raise ValueError("nothing is settled in this run")
 
 
 def forgive(run: LoggedRun) -> LoggedRun:
@@ -215,3 +285,28 @@ def logged_term(run: LoggedRun) -> str:
     """The run as a term of type ``logged`` of ``Log.v``."""
     entries = ";\n    ".join(_entry(e) for e in run.requests)
     return f"Logged {forest_terms(run.instance)} {run.k}%Z\n   [{entries}]\n   {number(run.cost)}"
+
+
+def _touch_step(event: Settle | Rent | Evict) -> str:
+    match event:
+        case Settle():
+            return f"Settle {event.payer} {event.debtor} {number(event.amount)}"
+        case Rent():
+            return f"Rise {number(event.delta)}"
+        case Evict():
+            return f"Gone [{event.node}%nat]"
+
+
+def _touch_entry(entry: TouchRequest) -> str:
+    before = listed(f"({e.payer}%nat, {e.debtor}%nat, {number(e.amount)})" for e in entry.before)
+    after = listed(f"({u}%nat, {number(c)})" for u, c in entry.after)
+    making = listed(map(_touch_step, entry.making))
+    return f"TouchEntry {entry.request} {before} {making} {after}"
+
+
+def touch_term(run: TouchRun) -> str:
+    """The run as a term of type ``touch_logged`` of ``TouchLog.v``."""
+    entries = ";\n    ".join(_touch_entry(e) for e in run.requests)
+    return (
+        f"TouchLogged {forest_terms(run.instance)} {run.k}%Z\n   [{entries}]\n   {number(run.cost)}"
+    )

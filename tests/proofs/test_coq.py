@@ -24,11 +24,14 @@ from cache_worthy.theory.coq_log import (
     LoggedRequest,
     Pay,
     forgive,
+    forgive_settlement,
     logged_term,
     record,
+    record_touch,
+    touch_term,
 )
 from cache_worthy.theory.instance import Instance
-from cache_worthy.theory.steps import ModelError
+from cache_worthy.theory.steps import ModelError, Settle
 
 SMALLEST = Instance((None, 0, None, None), (1, 1, 1, 1), (0, 5, 2, 0), (1, 2, 3, 2, 3, 2))
 
@@ -64,6 +67,11 @@ def test_a_wrong_constant_fails_where_it_should(compiled: Path) -> None:
 def test_runs_of_the_code_are_runs_of_the_relation(compiled: Path) -> None:
     found = check_coq.check_runs(compiled, 24, seed=3)
     assert found.counts == {"runs_accepted": 24, "runs_rejected": 0, "forged_rejected": 3}
+
+
+def test_runs_of_the_touch_form_are_runs_of_its_relation(compiled: Path) -> None:
+    found = check_coq.check_touch(compiled, 24, seed=3)
+    assert found.counts == {"touch_accepted": 24, "touch_rejected": 0, "touch_forged_rejected": 4}
 
 
 def test_landlord_costs_what_the_kernel_computes(compiled: Path) -> None:
@@ -175,6 +183,20 @@ def test_settlements_are_not_exported() -> None:
     again = replace(SMALLEST, requests=(1, 2, 3, 1))
     with pytest.raises(ModelError, match="Settle"):
         record(make("cosigned_touch", again, 3))
+
+
+def test_settlements_by_hand() -> None:
+    # The third request raises the level by 2 and drops node 2; node 0 then owes 2. Before the
+    # fourth touches 0 and 1, node 1 (credit 3) pays that debt.
+    again = replace(SMALLEST, requests=(1, 2, 3, 1))
+    run = record_touch(make("cosigned_touch", again, 3))
+    assert run.requests[2].after == ((0, -2), (1, 3), (3, 0))
+    assert run.requests[3].before == (Settle(1, 0, 2),)
+    assert run.settlements == 1
+    assert forgive_settlement(run).requests[3].before == ()
+    assert "TouchEntry 1 [(1%nat, 0%nat, (2#1))] []" in touch_term(run)
+    with pytest.raises(ValueError, match="nothing is settled"):
+        forgive_settlement(record_touch(make("cosigned_touch", replace(again, requests=(1,)), 3)))
 
 
 def test_notation() -> None:
