@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cache_worthy.policy_table import WORTH_CHANGING
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.sglang.versions import CURRENT, Server
@@ -19,9 +20,6 @@ from cache_worthy.sim.trace import Request
 
 Engine = Literal["generic", "sglang", "vllm"]
 ENGINES: tuple[Engine, ...] = ("generic", "sglang", "vllm")
-
-WORTH_CHANGING = 0.01
-"""A flag is recommended when it saves at least this share of the engine's default recompute."""
 
 GPU_SHARE = 0.9
 """Of the GPU for weights and KV cache, when asking what fits: near both engines' defaults (vLLM

@@ -20,6 +20,9 @@ FRACTIONS = (0.02, 0.05, 0.10, 0.25)
 
 BASELINE = "lru"
 
+WORTH_CHANGING = 0.01
+"""A policy that saves a smaller share of recompute is no reason to change a flag."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyCell:

@@ -10,7 +10,7 @@ from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.engines import PINS
 from cache_worthy.pins import Pins
-from cache_worthy.policy_table import PolicyTable
+from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_engine import memory_section, pins_note, policy_section, summary
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
@@ -114,19 +114,29 @@ def _summary(a: Analysis) -> list[str]:
         f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
         f"{gib(a.workload.floor_bytes)} is the least that serves this log."
     )
-    out += _prose(
-        summary(a.engine, a.policy)
-        if a.engine is not None
-        else f"At that size stay with {a.policy.baseline}."
-        if row.best == a.policy.baseline
-        else f"At that size {row.best} would save {percent(row.saving_fraction, 2)} of recompute."
-    )
+    if a.engine is not None:
+        out += _prose(summary(a.engine, a.policy))
+    else:
+        out += _prose(_advice("At that size", row, a.policy.baseline))
+        yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
+        if yours is not None:
+            out += _prose(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
     if a.pin.pins:
         out += _prose(
-            f"Pinning {_count(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) protects at most "
-            f"{percent(a.pin.together_protected_fraction)} of what caching can save."
+            f"Pinning {_count(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
+            f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save."
         )
     return out
+
+
+def _advice(where: str, row: PolicyRow, baseline: str) -> str:
+    """Which policy; a saving under the threshold is no reason to change one."""
+    saving = percent(row.saving_fraction, 2)
+    if row.best == baseline:
+        return f"{where} stay with {baseline}."
+    if row.saving_fraction < WORTH_CHANGING:
+        return f"{where} stay with {baseline}: {row.best} would save no more than {saving}."
+    return f"{where} {row.best} would save {saving} of recompute."
 
 
 def _workload(a: Analysis) -> Iterable[str]:

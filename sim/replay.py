@@ -30,8 +30,8 @@ from cache_worthy.sim.tree import Node, Priority, RadixTree
 Engine = Literal["auto", "interned", "heap", "reference"]
 
 CHECK_EVERY = 256
-"""Requests between full checks of the tree; single events are checked as they happen. Also
-evictions between checks of the heap's victim against a linear scan."""
+"""Requests between full checks of the tree in the reference engine (single events are checked as
+they happen, in both), and evictions between checks of the heap's victim against a linear scan."""
 
 CHECK_FIRST = 32
 """Evictions whose victim is always checked against a linear scan."""
@@ -210,7 +210,8 @@ def _require_floor(floor: int, capacity: int) -> None:
 
 def _compulsory_of_forest(forest: PrefixForest, costs: Sequence[int]) -> int:
     """Cost of each distinct block once, from cumulative costs by depth."""
-    return sum(costs[e] - costs[s] for s, e in zip(forest.start, forest.end, strict=True))
+    cost = costs.__getitem__
+    return sum(map(cost, forest.end)) - sum(map(cost, forest.start))
 
 
 def _compulsory(rows: Sequence[Sequence[BlockId]], cost_fn: SegmentFn) -> tuple[int, int]:
@@ -389,7 +390,7 @@ def _replay_nodes(
                 f"request {clock}: loaded {loaded_size} - evicted {evicted_size} is not the "
                 f"{tree.used} resident"
             )
-        if clock % CHECK_EVERY == 0:
+        if scan and clock % CHECK_EVERY == 0:  # the heap engine checks the whole tree at the end
             tree.check()
     tree.check()
     return Tally(total, evictions, evicted_once, evicted_size, tree.used, matched)

@@ -117,6 +117,9 @@ def compare(text: str, document: dict[str, Any]) -> None:
     advice = (
         "At that size stay with lru."
         if there["best"] == "lru"
+        else f"At that size stay with lru: {there['best']} would save no more than "
+        f"{percent(there['saving_fraction'], 2)}."
+        if there["saving_fraction"] < 0.01
         else f"At that size {there['best']} would save {percent(there['saving_fraction'], 2)} of"
     )
     assert advice in flat
