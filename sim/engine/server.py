@@ -109,7 +109,7 @@ class _Sequence:
 
     def extend(self, logits: Floats) -> None:
         self.logits.append(logits)
-        self.tokens.append(int(logits.argmax()))
+        self.tokens.append(int(np.argmax(logits)))
 
 
 class Engine:

@@ -237,7 +237,7 @@ class Transformer:
         """
         size, count = pool.block_size, len(tokens)
         at = np.asarray(positions, np.int64)
-        width = int(at.max()) // size + 1
+        width = int(np.max(at)) // size + 1
         # Shorter sequences are padded with block 0, whose scores are masked.
         padded = np.zeros((count, width), np.int64)
         for row, table in enumerate(tables):
