@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import oracle_check
 import pytest
 
@@ -32,4 +34,12 @@ def test_reach_names_the_largest_instance_done() -> None:
     lines = oracle_check.reach(60.0, sizes=(6,))
     assert len(lines) == 6
     assert all("12 requests" in line for line in lines)
-    assert all(line.endswith("none") for line in oracle_check.reach(1e-6, sizes=(6,)))
+
+
+def test_a_solver_that_never_answers_is_ended() -> None:
+    def never(instance: Instance, capacity: int) -> None:
+        while True:
+            time.sleep(1)
+
+    instance = Instance(parent=(None,), size=(1,), cost=(1,), requests=(0,))
+    assert oracle_check._timed(never, instance, 1, 0.05) is None
