@@ -34,6 +34,7 @@ def plot(rows: Sequence[Run] | Sequence[LogPoint], figure: Path) -> None:
 
 def _plot_study(runs: Sequence[Run], figure: Path) -> None:
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     comparisons = sorted(compare(runs), key=lambda c: c.prefix_tokens)
     repeats = len({r.repeat for r in runs})
@@ -59,6 +60,9 @@ def _plot_study(runs: Sequence[Run], figure: Path) -> None:
         ylabel=f"TTFT, times the p50 at prefix {at[0]}, cache off",
         title=f"Time to first token (median of {repeats})",
     )
+    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_formatter(NullFormatter())
     right.set(
         xlabel="shared prefix, tokens",
         ylabel="prompt tokens prefilled",
