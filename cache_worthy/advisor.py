@@ -156,6 +156,7 @@ def analyze(
             tokens,
             [capacity for capacity, _ in capacities],
             curve.recommended_bytes if shown is None else shown,
+            chosen,
             curve.recommended_bytes,
             workload.floor_bytes,
             options.gpu_gib,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cache_worthy.policy_table import WORTH_CHANGING
-from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.sglang.versions import CURRENT, Server
 from cache_worthy.sim.trace import Request
@@ -27,6 +27,14 @@ GPU_SHARE = 0.9
 
 VLLM_BLOCK_TOKENS = 16
 """vLLM's default block size; hybrid models may force a larger one."""
+
+DEFAULT_FRACTION: Mapping[str, float] = {"vllm": 0.92, "sglang": 0.88}
+"""Of the GPU that each engine takes unless told otherwise; SGLang's server computes its own."""
+
+CONTEXT_TOKENS: Mapping[Model, int] = {
+    MODELS[name]: 131_072 for name in ("Llama-3.1-8B", "Llama-3.1-70B")
+}
+"""``max_position_embeddings`` of the shipped models; a model file does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +70,64 @@ class EngineOption:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The recommended KV bytes as flags of the engine.
+    """The KV bytes that the verdict is about, as flags of the engine.
 
     Attributes
     ----------
     recommended_bytes : int
         Of question 3.
+    asked_bytes : int or None
+        The user's own capacity.
     kv_bytes, kv_tokens : int
-        What the flags are for: the recommendation, or what the GPU has room for if that is less.
+        What the flags are for: the user's capacity; without one the recommendation, or what the
+        GPU has room for if that is less.
     weights_bytes : int
         Two bytes a parameter.
+    floor_bytes : int
+        Of question 2.
     gpu_bytes : int or None
         As given by the user.
-    fraction : float or None
-        (weights + KV) / GPU memory, rounded up to two decimals; None without a GPU size.
     room_bytes : int or None
         What 90 percent of the GPU leaves for KV after the weights (may be negative).
+    fraction : float or None
+        (weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size
+        or room for it.
     fits : bool or None
-        Whether the GPU holds the weights and ``kv_bytes``.
+        Whether that room holds ``floor_bytes``.
+    holds : bool or None
+        Whether it holds ``kv_bytes``.
+    default_fraction : float
+        What the engine takes by itself, near enough.
+    default_holds : bool or None
+        Whether that is enough, so that there is nothing to set.
+    max_model_len : int or None
+        What vLLM must be told so that it starts on ``kv_tokens`` alone; None where nothing need
+        be said, or nothing can.
     flags : tuple of str
-        What to type.
+        What to type; alternatives of each other. Where the default holds it, only what the
+        default needs to start.
+    minimum : tuple of str
+        Where the default holds it: the least that the flags may be set to.
     left_out : tuple of str
         What the translation does not know.
     """
 
     recommended_bytes: int
+    asked_bytes: int | None
     kv_bytes: int
     kv_tokens: int
     weights_bytes: int
+    floor_bytes: int
     gpu_bytes: int | None
     room_bytes: int | None
     fraction: float | None
     fits: bool | None
+    holds: bool | None
+    default_fraction: float
+    default_holds: bool | None
+    max_model_len: int | None
     flags: tuple[str, ...]
+    minimum: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
@@ -180,6 +213,7 @@ def advise(
     block_tokens: int,
     capacities: Sequence[int],
     chosen: int,
+    asked: int | None,
     recommended: int,
     floor: int,
     gpu_gib: float | None,
@@ -197,6 +231,8 @@ def advise(
         Bytes, the columns of the policy table.
     chosen : int
         Which of them the verdict is about.
+    asked : int or None
+        The user's own capacity.
     recommended, floor : int
         Bytes of KV cache that question 3 recommends and that question 2 demands.
     gpu_gib : float or None
@@ -280,7 +316,17 @@ def advise(
         saving_fraction=share,
         verdict=verdict,
         type_this=type_this,
-        memory=_memory(engine, model, size, block_tokens, recommended, floor, gpu_gib),
+        memory=_memory(
+            engine,
+            model,
+            size,
+            block_tokens,
+            asked,
+            recommended,
+            floor,
+            max((r.input_length + (r.output_length or 0) for r in requests), default=0),
+            gpu_gib,
+        ),
         pins=PINS[engine],
     )
 
@@ -319,10 +365,17 @@ def _sglang(
             "meant for tail latency: threshold is the median of new tokens in a prompt",
         ),
     ]
-    if len(set(log.priorities)) > 1:
-        settings.append(("priority", {}, "with the priorities of this log"))
-    else:
-        settings.append(("priority", {}, "no two priorities in this log: acts as lru"))
+    varied = len(set(log.priorities)) > 1
+    settings.append(
+        (
+            "priority",
+            {},
+            "with the priorities of this log; --enable-priority-scheduling, without which the "
+            "server ignores them, also reorders the requests that wait"
+            if varied
+            else "no two priorities in this log: acts as lru",
+        )
+    )
 
     def make(name: str, parameters: Mapping[str, Any]) -> _Replay:
         def replay(blocks: int) -> tuple[Sequence[int], int]:
@@ -392,8 +445,10 @@ def _memory(
     model: Model,
     size: BlockSize,
     block_tokens: int,
+    asked: int | None,
     recommended: int,
     floor: int,
+    longest: int,
     gpu_gib: float | None,
 ) -> Memory:
     """Bytes as flags.
@@ -401,44 +456,102 @@ def _memory(
     The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
     bound of vLLM's, which must also cover activations.
     """
-    weights = weights_bytes(model)
-    gpu = room = fraction = fits = None
-    target = recommended
+    weights, default = weights_bytes(model), DEFAULT_FRACTION[engine]
+    gpu = room = fraction = fits = holds = default_holds = None
+    target = recommended if asked is None else asked
     if gpu_gib is not None:
         gpu = int(gpu_gib * 2**30)
         room = gpu_room(model, gpu_gib)
         fits = room >= floor
-        if fits:
+        if fits and asked is None:
             target = min(recommended, room)
+        holds = fits and target <= room
+        if holds:
             fraction = math.ceil(100 * (weights + target) / gpu) / 100
+            default_holds = fraction <= default
     tokens = target * block_tokens // size.block
+    full = holds and target == room and target < recommended  # all that the GPU has
+    keep = bool(default_holds) and not full
     flags: list[str] = []
-    if engine == "vllm":
-        if fraction is not None:
-            flags.append(f"--gpu-memory-utilization {fraction:.2f}")
-        if fits is not False:
-            flags.append(f"--num-gpu-blocks-override {tokens // VLLM_BLOCK_TOKENS}")
+    minimum: list[str] = []
+    length, sentence = None, None
+    if engine == "vllm" and holds is not False:
+        length, sentence = _model_length(model, tokens, longest)
+        tail = "" if length is None else f" --max-model-len {length}"
+        if full:
+            flags.append(f"--gpu-memory-utilization {default:.2f}{tail}")
+        else:
+            exact = minimum if keep else flags
+            if fraction is not None:
+                exact.append(f"--gpu-memory-utilization {fraction:.2f}{tail}")
+            blocks = -(-tokens // VLLM_BLOCK_TOKENS) + 1  # block 0 is the server's own
+            exact.append(f"--num-gpu-blocks-override {blocks}{tail}")
+            if keep and room is not None:
+                # The default leaves a little more than this room, and may still be too short.
+                most, _ = _model_length(model, room * block_tokens // size.block, longest)
+                flags += [] if most is None else [f"--max-model-len {most}"]
     elif fraction is not None:
-        flags.append(f"--mem-fraction-static {fraction:.2f}")
+        (minimum if keep else flags).append(f"--mem-fraction-static {fraction:.2f}")
     left_out = [
         "weights are taken as two bytes a parameter"
         + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
         "activations, CUDA graphs and the framework itself need room beyond this"
         + (", inside the same fraction" if engine == "vllm" else ""),
         (
-            "the recommendation serves one request at a time: requests in service together, and "
-            "what they generate, take their tokens from the same pool, so add them"
+            f"{'the recommendation' if asked is None else 'this size'} serves one request at a "
+            "time: requests in service together, and what they generate, take their tokens from "
+            "the same pool, so add them"
         ),
     ]
+    if sentence is not None:
+        left_out.append(sentence)
     return Memory(
         recommended_bytes=recommended,
+        asked_bytes=asked,
         kv_bytes=target,
         kv_tokens=tokens,
         weights_bytes=weights,
+        floor_bytes=floor,
         gpu_bytes=gpu,
         room_bytes=room,
         fraction=fraction,
         fits=fits,
+        holds=holds,
+        default_fraction=default,
+        default_holds=default_holds,
+        max_model_len=length,
         flags=tuple(flags),
+        minimum=tuple(minimum),
         left_out=tuple(left_out),
+    )
+
+
+def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, str | None]:
+    """``--max-model-len`` where the cache is smaller than the model's context, and what to know.
+
+    Parameters
+    ----------
+    model : Model
+    tokens : int
+        That the cache holds.
+    longest : int
+        Of the deepest request, prompt and output.
+    """
+    refusal = "vLLM does not start when the KV cache is smaller than one request of the full length"
+    context, length = CONTEXT_TOKENS.get(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS
+    if context is not None and tokens >= context:
+        return None, None
+    if length < longest:
+        return None, (
+            f"{refusal}, and the deepest request of this log has {longest} tokens with its output, "
+            f"more than {tokens}: give it more"
+        )
+    if context is None:
+        return None, (
+            f"{refusal}: if the model's context is over {length} tokens (the model file does not "
+            f"say), add --max-model-len {length}"
+        )
+    return length, (
+        f"{refusal}, {context} tokens for this model; --max-model-len refuses longer requests, and "
+        f"this log needs {longest}"
     )

@@ -10,6 +10,7 @@ from cache_worthy.policy_table import PolicyTable
 
 WIDTH = 72
 NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
+FRACTION_FLAGS = {"sglang": "--mem-fraction-static", "vllm": "--gpu-memory-utilization"}
 _wrap = functools.partial(textwrap.wrap, break_on_hyphens=False, break_long_words=False)
 
 
@@ -69,44 +70,91 @@ def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
     out += ["", f"  QUESTION 5       WHAT TO SET ON {name}"]
     out += _prose(f"At {100 * row.fraction:.1f}%{label}: {advice.verdict}")
     if advice.type_this is not None:
-        out += ["", f"    type           {advice.type_this}"]
+        out += ["", *typed("type", advice.type_this)]
     return out
 
 
 def memory_section(memory: Memory, engine: str) -> list[str]:
-    """The recommended bytes as flags, and what that leaves out."""
-    out = ["", f"  MEMORY   as flags of {NAMES[engine]}", "  " + "-" * (WIDTH - 2)]
-    if memory.kv_bytes < memory.recommended_bytes and memory.gpu_bytes is not None:
-        out += _prose(
-            f"{memory.gpu_bytes / 2**30:.0f} GiB cannot hold the recommended "
-            f"{memory.recommended_bytes / 2**30:.2f} GiB. After the weights, 90% of it leaves the "
-            "KV cache below, which the table counts as yours."
-        )
+    """The KV bytes of the verdict as flags, and what that leaves out."""
+    name, flag = NAMES[engine], FRACTION_FLAGS[engine]
+    out = ["", f"  MEMORY   as flags of {name}", "  " + "-" * (WIDTH - 2)]
+    whose = " (your capacity)" if memory.asked_bytes is not None else ""
     out += [
-        f"  KV cache         {memory.kv_bytes / 2**30:.2f} GiB = {memory.kv_tokens} tokens",
+        f"  KV cache         {memory.kv_bytes / 2**30:.2f} GiB = {memory.kv_tokens} tokens{whose}",
         f"  weights          {memory.weights_bytes / 2**30:.2f} GiB",
     ]
-    if memory.gpu_bytes is None:
+    note = gpu_note(memory)
+    if note is None:
         out += _prose("Give --gpu-gib (the GPUs of one replica together) for the memory fraction.")
-    elif not memory.fits:
+    else:
+        out += _prose(note)
+    largest = f"Use the largest {flag} that starts ({_default(memory, engine)})."
+    if memory.holds and memory.kv_bytes < memory.recommended_bytes and memory.asked_bytes is None:
+        out += _prose(f"The table counts what fits as yours. {largest}")
+    elif memory.fits and not memory.holds:
+        out += _prose(f"{largest} For what fits, rerun without a capacity of yours.")
+    elif memory.minimum:
+        out += _prose(f"The default already holds this: keep it ({_default(memory, engine)}).")
+    for n, text in enumerate(memory.flags):
+        out += typed("or" if n else "type", text)
+    for n, text in enumerate(memory.minimum):
+        out += typed("or" if n else "at least", text)
+    if memory.minimum:
         out += _prose(
-            f"{memory.gpu_bytes / 2**30:.0f} GiB hold the weights and not even the least cache of "
-            "question 2: give the replica more GPUs, or a smaller model."
+            "That is a minimum, before what is left out, and no reason to give it less memory."
         )
-    for n, flag in enumerate(memory.flags):
-        out.append(f"    {'or' if n else 'type':<15}{flag}")
-    if len(memory.flags) > 1:
-        out += _prose(
-            "The blocks are exact; the fraction is the least that can hold them, before what is "
-            "left out."
-        )
+    if any("--num-gpu-blocks-override" in text for text in (*memory.flags, *memory.minimum)):
+        out += _prose("Blocks are counted at block size 16; one of them is vLLM's own.")
     out += _prose("Left out: " + "; ".join(memory.left_out) + ".")
     return out
+
+
+def gpu_note(memory: Memory) -> str | None:
+    """What the GPU holds, in a sentence; None without one."""
+    if memory.gpu_bytes is None or memory.room_bytes is None:
+        return None
+    gpu, room = f"{memory.gpu_bytes / 2**30:g} GiB", _amount(memory.room_bytes)
+    more = "give the replica more GPUs, or a smaller model"
+    if memory.room_bytes <= 0:
+        return f"The weights, {_amount(memory.weights_bytes)}, do not fit in 90% of {gpu}: {more}."
+    if not memory.fits:
+        return (
+            f"90% of {gpu} leaves {room} after the weights; the least cache of question 2 is "
+            f"{_amount(memory.floor_bytes)}: {more}."
+        )
+    if not memory.holds:
+        return (
+            f"90% of {gpu} leaves {room} after the weights: your {_amount(memory.kv_bytes)} "
+            "do not fit."
+        )
+    if memory.kv_bytes < memory.recommended_bytes and memory.asked_bytes is None:
+        return (
+            f"90% of {gpu} leaves only {room} after the weights, of the "
+            f"{_amount(memory.recommended_bytes)} recommended."
+        )
+    return f"{gpu} hold the weights and this: 90% of it leaves {room} for KV."
+
+
+def typed(label: str, text: str) -> list[str]:
+    """Options behind a label, broken between two of them where the line would be too long."""
+    lines = [f"    {label:<15}"]
+    for n, option in enumerate(text.replace(" --", "\n--").splitlines()):
+        if n and len(lines[-1]) + len(option) + 3 > WIDTH + 8:
+            lines[-1] += " \\"
+            lines.append(" " * 19 + option)
+        else:
+            lines[-1] += " " * bool(n) + option
+    return lines
 
 
 def pins_note(text: str) -> list[str]:
     """Where the engine can hold a prefix."""
     return ["", *_prose(text)]
+
+
+def _default(memory: Memory, engine: str) -> str:
+    share = f"{memory.default_fraction:.2f}"
+    return f"the server chooses about {share}" if engine == "sglang" else f"the default is {share}"
 
 
 def _line(label: str, cells: list[str], first: int) -> str:
@@ -120,6 +168,11 @@ def _ratio(value: float | None) -> str:
 def _gib(size: int) -> str:
     value = size / 2**30
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+
+
+def _amount(size: int) -> str:
+    value = size / 2**30
+    return f"{value:.2f} GiB" if value >= 0.1 else f"{value:.4f} GiB"
 
 
 def _prose(text: str) -> list[str]:

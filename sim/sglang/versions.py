@@ -153,6 +153,8 @@ def flag_for(strategy: str, parameters: Mapping[str, int], server: Server = CURR
     '--radix-eviction-policy slru --radix-eviction-policy-config \\'{"protected_threshold": 3}\\''
     >>> flag_for("lfu", {})
     '--radix-eviction-policy lfu'
+    >>> flag_for("priority", {})
+    '--radix-eviction-policy priority --enable-priority-scheduling'
     >>> flag_for("fifo", {}) is None, flag_for("tlru", {}) is None
     (True, True)
     """
@@ -163,6 +165,8 @@ def flag_for(strategy: str, parameters: Mapping[str, int], server: Server = CURR
     ):
         return None  # refused at the start: it would be lru
     flag = f"--radix-eviction-policy {strategy}"
+    if strategy == "priority":
+        flag += " --enable-priority-scheduling"  # else the server drops what a request asks for
     if parameters:
         flag += f" --radix-eviction-policy-config '{json.dumps(dict(parameters))}'"
     return flag

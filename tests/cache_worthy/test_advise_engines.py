@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cache_worthy.engines import gpu_room, weights_bytes
+from cache_worthy.ingest import read_log
 from cache_worthy.sim.blocks import BlockTrace, replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
 from cache_worthy.sim.sglang import CURRENT, STRATEGIES, PagedLog, replay_sglang
@@ -37,14 +38,15 @@ def analyze(run: Run, log: Path, engine: str, *more: object) -> tuple[dict[str, 
 
 
 def flat(text: str) -> str:
-    return " ".join(text.split())
+    """One line, options that were broken by a backslash joined again."""
+    return " ".join(text.replace("\\\n", "").split())
 
 
 @pytest.mark.parametrize(
     ("name", "blocks", "typed"),
     [
         ("scan_flood", 64, "--radix-eviction-policy lfu"),
-        ("priority", 32, "--radix-eviction-policy priority"),
+        ("priority", 32, "--radix-eviction-policy priority --enable-priority-scheduling"),
         ("dying_burst", 56, "--radix-eviction-policy lru"),
         ("alternating_prompts", 36, "--radix-eviction-policy lru"),
     ],
@@ -53,7 +55,7 @@ def test_the_flag_for_a_scenario(name: str, blocks: int, typed: str, run: Run) -
     document, text = analyze(run, scenario(name), "sglang", "--capacity-gib", blocks / 16)
     advice = document["engine"]
     assert advice["type_this"] == typed
-    assert f"type           {typed}" in text
+    assert f"type {typed}" in flat(text)
     assert flat(advice["verdict"]) in flat(text)
     head = flat(text[: text.index("WORKLOAD")])
     assert (typed in head) == (not typed.endswith(" lru"))
@@ -67,7 +69,9 @@ def test_every_sglang_option_is_one_the_server_accepts(run: Run) -> None:
         words = shlex.split(option["flag"])
         assert words[0] == "--radix-eviction-policy"
         assert words[1] in CURRENT.choices
-        if len(words) > 2:
+        if words[1] == "priority":
+            assert words[2:] == ["--enable-priority-scheduling"]
+        elif len(words) > 2:
             assert words[2] == "--radix-eviction-policy-config"
             known = dict(STRATEGIES[f"sglang_{words[1]}"].defaults)
             assert set(json.loads(words[3])) <= set(known)
@@ -80,7 +84,10 @@ def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
     more = ("--sglang-version", "0.5.14", "--capacity-gib", 4)
     document, text = analyze(run, scenario("scan_flood"), "sglang", *more)
     flags = [o["flag"] for o in document["engine"]["options"]]
-    assert flags == [f"--radix-eviction-policy {n}" for n in ("lru", "lfu", "slru", "priority")]
+    assert flags == [
+        *(f"--radix-eviction-policy {n}" for n in ("lru", "lfu", "slru")),
+        "--radix-eviction-policy priority --enable-priority-scheduling",
+    ]
     assert "slru: a request counts twice (sglang#30689), so this default acts as lru." in flat(text)
     document, text = analyze(run, scenario("scan_flood"), "sglang", "--sglang-version", "0.5.9")
     assert [o["label"] for o in document["engine"]["options"]] == ["lru", "lfu"]
@@ -99,7 +106,7 @@ def test_sglang_numbers_are_the_replays(run: Run) -> None:
     compulsory = document["policy"]["compulsory_cost"]
     for option in document["engine"]["options"]:
         words = shlex.split(option["flag"])
-        parameters: dict[str, Any] = json.loads(words[3]) if len(words) > 2 else {}
+        parameters: dict[str, Any] = json.loads(words[3]) if len(words) > 3 else {}
         lines = [line for line in text.splitlines() if line.startswith(f"  {option['label']}  ")]
         for n, row in enumerate(document["policy"]["rows"]):
             result = replay_sglang(log, f"sglang_{words[1]}", row["blocks"] * 512, **parameters)
@@ -147,22 +154,57 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
 def test_memory_flags_by_hand(run: Run) -> None:
     """8.03 B parameters of two bytes are 14.96 GiB; the scan flood asks for 8.557 GiB of KV.
 
-    A token is 131,072 bytes, so that is 70,098 tokens or 4,381 blocks of 16, and
-    (14.957 + 8.557) / 80 = 0.2939 is 0.30 rounded up.
+    A token is 131,072 bytes, so that is 70,098 tokens or 4,382 blocks of 16 and the server's own,
+    and (14.957 + 8.557) / 80 = 0.2939 is 0.30 rounded up: the default holds it.
     """
     assert weights_bytes(MODEL) == 2 * 8_030_261_248
-    document, _ = analyze(run, scenario("scan_flood"), "vllm", "--gpu-gib", 80)
+    document, text = analyze(run, scenario("scan_flood"), "vllm", "--gpu-gib", 80)
     memory = document["engine"]["memory"]
     points = document["capacity"]["points"]
     recommended = points[document["capacity"]["recommended_index"]]["bytes"]
     assert memory["kv_bytes"] == memory["recommended_bytes"] == recommended == 9_188_000_356
     assert memory["kv_tokens"] == 70_098
-    assert memory["flags"] == [
-        "--gpu-memory-utilization 0.30",
-        "--num-gpu-blocks-override 4381",
+    assert memory["minimum"] == [
+        "--gpu-memory-utilization 0.30 --max-model-len 70096",
+        "--num-gpu-blocks-override 4383 --max-model-len 70096",
     ]
-    document, _ = analyze(run, scenario("scan_flood"), "sglang", "--gpu-gib", 80)
-    assert document["engine"]["memory"]["flags"] == ["--mem-fraction-static 0.30"]
+    assert memory["flags"] == []  # 57 GiB hold more than the model's 131,072 tokens
+    assert "keep it (the default is 0.92)" in flat(text)
+    assert "That is a minimum" in flat(text)
+    document, text = analyze(run, scenario("scan_flood"), "sglang", "--gpu-gib", 80)
+    memory = document["engine"]["memory"]
+    assert (memory["flags"], memory["minimum"]) == ([], ["--mem-fraction-static 0.30"])
+    assert "keep it (the server chooses about 0.88)" in flat(text)
+
+
+def test_a_fraction_over_the_default_is_typed(run: Run) -> None:
+    """(14.957 + 6.5) / 24 = 0.894: over what SGLang takes by itself, and within 90 percent."""
+    more = ("--gpu-gib", 24, "--capacity-gib", 6.5)
+    document, text = analyze(run, scenario("scan_flood"), "sglang", *more)
+    memory = document["engine"]["memory"]
+    assert (memory["flags"], memory["minimum"]) == (["--mem-fraction-static 0.90"], [])
+    assert "keep it" not in text
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_memory_is_that_of_the_capacity_asked_for(engine: str, run: Run) -> None:
+    asked = ("--capacity-gib", 4)
+    document, text = analyze(run, scenario("scan_flood"), engine, *asked, "--gpu-gib", 24)
+    memory = document["engine"]["memory"]
+    assert memory["kv_bytes"] == memory["asked_bytes"] == 4 * 2**30 < memory["recommended_bytes"]
+    row = document["policy"]["rows"][document["engine"]["at"]]
+    assert row["bytes"] == memory["kv_bytes"]
+    assert "4.00 GiB = 32768 tokens (your capacity)" in text
+    assert "as yours" not in text
+    if engine == "vllm":
+        assert "--num-gpu-blocks-override 2049 --max-model-len 32768" in text
+    document, text = analyze(
+        run, scenario("scan_flood"), engine, "--capacity-fraction", 1, "--gpu-gib", 24
+    )
+    memory = document["engine"]["memory"]
+    assert memory["kv_bytes"] == memory["asked_bytes"] > memory["room_bytes"]
+    assert (memory["fits"], memory["holds"], memory["flags"]) == (True, False, [])
+    assert "do not fit" in flat(text)
 
 
 def test_a_small_gpu_moves_the_verdict_to_what_it_holds(run: Run) -> None:
@@ -172,8 +214,29 @@ def test_a_small_gpu_moves_the_verdict_to_what_it_holds(run: Run) -> None:
     assert memory["kv_bytes"] == memory["room_bytes"] == room < memory["recommended_bytes"]
     row = document["policy"]["rows"][document["engine"]["at"]]
     assert (row["bytes"], row["label"]) == (room, "yours")
-    assert "cannot hold the recommended" in flat(text)
+    assert "leaves only 6.64 GiB" in flat(text)
+    assert "counts what fits as yours" in flat(text)
+    assert "Use the largest --mem-fraction-static that starts" in flat(text)
     assert memory["flags"] == ["--mem-fraction-static 0.90"]
+
+
+def test_vllm_is_told_a_length_that_starts(run: Run, tmp_path: Path, sample: Path) -> None:
+    """Neither 24 GiB's default nor the recommendation holds the 131,072 tokens of Llama-3.1."""
+    document, text = analyze(run, sample, "vllm", "--gpu-gib", 24)
+    memory = document["engine"]["memory"]
+    room = memory["room_bytes"] // 131_072
+    assert memory["flags"] == [f"--max-model-len {room // 16 * 16}"]
+    assert room < 131_072
+    longest = max(r.input_length + (r.output_length or 0) for r in read_log(sample).requests)
+    assert longest <= memory["max_model_len"] <= memory["kv_tokens"]
+    assert f"this log needs {longest}" in flat(text)
+    # A model file does not say how long its context is.
+    model = tmp_path / "mine.json"
+    fields = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff")
+    model.write_text(json.dumps({name: getattr(MODEL, name) for name in fields}))
+    document, text = analyze(run, sample, "vllm", "--model", model)
+    assert document["engine"]["memory"]["max_model_len"] is None
+    assert "the model file does not say" in flat(text)
 
 
 @pytest.mark.parametrize("engine", ["sglang", "vllm"])
@@ -183,13 +246,16 @@ def test_a_gpu_that_holds_nothing_gets_no_flag(engine: str, run: Run) -> None:
     assert memory["fits"] is False
     assert memory["flags"] == []
     assert "give the replica more GPUs" in flat(text)
+    assert "The weights, 14.96 GiB, do not fit in 90% of 16 GiB" in flat(text)
+    _, text = analyze(run, scenario("scan_flood"), engine, "--gpu-gib", 16.75)
+    assert "90% of 16.75 GiB leaves 0.12 GiB after the weights; the least cache" in flat(text)
 
 
 def test_without_a_gpu_the_fraction_is_asked_for(run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), "vllm")
     memory = document["engine"]["memory"]
     assert memory["fraction"] is None
-    assert memory["flags"] == ["--num-gpu-blocks-override 4381"]
+    assert memory["flags"] == ["--num-gpu-blocks-override 4383 --max-model-len 70096"]
     assert "Give --gpu-gib" in text
 
 
