@@ -234,7 +234,8 @@ def decimal(part: int, whole: int) -> str:
 def described(certificate: dict[str, Any]) -> str:
     """What the certificate says of its costs, and the first of them."""
     upto = certificate["cost"]["cumulative"]
-    return f"{certificate['cost'].get('description', 'no description')!s:.80}, first {upto[:3]}"
+    text = json.dumps(str(certificate["cost"].get("description", "none")))[:80]  # on one line
+    return f"{text}, first {upto[:3]}"
 
 
 def link_terms(

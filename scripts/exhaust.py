@@ -39,6 +39,9 @@ def main() -> int:
         k=args.k,
         h=args.h,
     )
+    if not scope.evictions:
+        print("nothing is evicted in this scope, so nothing was decided", file=sys.stderr)
+        return 2
     smallest = scope.smallest
     report = {
         "violations": scope.violations,

@@ -48,7 +48,8 @@ def _row(name: str, mutants: bool) -> dict[str, object]:
 def _on_forests(args: argparse.Namespace) -> dict[str, object]:
     if not args.mutants:
         check = check_rent_on_forests(args.forests, args.max_nodes, args.max_k)
-        return {**asdict(check), "result": check.result}
+        # An empty range decides nothing, so it must not read as unsat.
+        return {**asdict(check), "result": check.result if check.cases else "no cases"}
     counts: dict[str, str] = {}
     results: dict[str, str] = {}
     for mutant in FOREST_MUTANTS[args.forests]:

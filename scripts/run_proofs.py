@@ -8,11 +8,13 @@ A claim whose program (`needs`) is not installed is not run; that is said, and i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import operator
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -86,7 +88,7 @@ class Claim:
         relation, wanted = self.wanted
         try:
             return RELATIONS[relation](Fraction(value), wanted)
-        except ValueError:
+        except (ValueError, ZeroDivisionError):
             return False
 
 
@@ -101,7 +103,10 @@ def load(path: Path) -> list[Claim]:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     known = {f.name for f in fields(Claim)}
     claims: dict[str, Claim] = {}
-    for entry in data.get("claim", []):
+    entries = data.get("claim", [])
+    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise ManifestError("claim: expected [[claim]] tables")
+    for entry in entries:
         name = entry.get("id", "?")
         if unknown := set(entry) - known:
             raise ManifestError(f"{name}: unknown key {', '.join(sorted(unknown))}")
@@ -111,12 +116,13 @@ def load(path: Path) -> list[Claim]:
             raise ManifestError(f"{name}: {error}") from None
         if name in claims:
             raise ManifestError(f"{name}: stated twice")
+        check_types(claim)
         if claim.kind not in KINDS or claim.rank not in RANKS:
             raise ManifestError(f"{name}: expect {claim.expect!r}, rank {claim.rank!r}")
         if claim.kind in ("ratio", "count"):
             try:
                 relation, _ = claim.wanted
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, ZeroDivisionError):
                 relation = ""
             if relation not in RELATIONS:
                 raise ManifestError(f"{name}: expect {claim.expect!r}: no relation and value")
@@ -132,11 +138,37 @@ def load(path: Path) -> list[Claim]:
                 raise ManifestError(
                     f"{claim.id}: expects {claim.expect!r}, its twin {twin.expect!r}: not opposite"
                 )
-            if (twin.command, twin.pick) == (claim.command, claim.pick):
+            same = shlex.split(twin.command) == shlex.split(claim.command)
+            if same and twin.pick == claim.pick:
                 raise ManifestError(f"{claim.id}: its twin reads the same result")
             if twin.full and not claim.full:
                 raise ManifestError(f"{claim.id}: is in the quick set without its twin")
+            if twin.needs not in ("", claim.needs):
+                raise ManifestError(f"{claim.id}: its twin needs {twin.needs}, so it may not run")
     return list(claims.values())
+
+
+def check_types(claim: Claim) -> None:
+    """Raise :class:`ManifestError` unless every field can be used as what it is."""
+    for f in fields(Claim):
+        value = getattr(claim, f.name)
+        good = (
+            type(value) in (int, float) and value > 0
+            if f.name == "budget"
+            else isinstance(value, bool if f.name in ("full", "universal") else str)
+        )
+        if not good:
+            raise ManifestError(f"{claim.id}: {f.name} = {value!r}")
+    words = claim.expect.split()
+    if not words or (words[0] in ("sat", "unsat", "ok") and len(words) > 1):
+        raise ManifestError(f"{claim.id}: expect {claim.expect!r}")
+    if any(key.startswith("-") for key in claim.pick.split(".")):
+        raise ManifestError(f"{claim.id}: pick {claim.pick!r}")
+    try:
+        if not shlex.split(claim.command):
+            raise ValueError("empty")
+    except ValueError as error:
+        raise ManifestError(f"{claim.id}: command {claim.command!r}: {error}") from None
 
 
 def opposite(one: Claim, two: Claim) -> bool:
@@ -183,24 +215,38 @@ def execute(command: str, budget: float) -> Output:
         words[:1] = [sys.executable, "-m", "cache_worthy.cli"]
     begun = time.monotonic()
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             words,
             cwd=ROOT,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=budget,
-            check=False,
+            errors="replace",
+            start_new_session=True,  # so that what the command started ends with it
             env={**os.environ, "PYTHONHASHSEED": "0"},
         )
-    except subprocess.TimeoutExpired:
-        return Output("", f"over its budget of {budget:g} s", budget)
     except OSError as error:
         return Output("", f"cannot run: {error}", time.monotonic() - begun)
+    try:
+        stdout, stderr = process.communicate(timeout=budget)
+    except subprocess.TimeoutExpired:
+        end(process)
+        return Output("", f"over its budget of {budget:g} s", budget)
     seconds = time.monotonic() - begun
-    if done.returncode not in (0, 1, 3):  # 1: found something, 3: out of time; the JSON says what
-        last = (done.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
-        return Output("", f"exit code {done.returncode}: {last}", seconds)
-    return Output(done.stdout, "", seconds)
+    code = process.returncode
+    if code not in (0, 1, 3):  # 1: found something, 3: out of time; the JSON says what
+        last = (stderr.strip().splitlines() or ["nothing on stderr"])[-1]
+        return Output("", f"exit code {code}: {last}", seconds)
+    return Output(stdout, "", seconds)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill a command and everything that it started."""
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()
 
 
 def judge(claim: Claim, output: Output) -> Result:
@@ -229,7 +275,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="the whole manifest, not the quick set")
     parser.add_argument("--only", metavar="TEXT", help="only claims whose name contains TEXT")
     parser.add_argument("--manifest", type=Path, default=ROOT / "proofs" / "manifest.toml")
-    parser.add_argument("--jobs", type=int, default=2, help="claims at a time (default 2)")
+    parser.add_argument(
+        "--jobs", type=int, choices=range(1, 65), default=2, metavar="N", help="at a time (2)"
+    )
     parser.add_argument("--list", action="store_true", help="print the claims, run nothing")
     args = parser.parse_args(argv)
     try:
@@ -237,9 +285,11 @@ def main(argv: list[str] | None = None) -> int:
     except (ManifestError, OSError, tomllib.TOMLDecodeError) as error:
         print(f"{args.manifest}: {error}", file=sys.stderr)
         return 2
-    chosen = [
-        c for c in claims if (args.full or not c.full) and (not args.only or args.only in c.id)
-    ]
+    wanted = {
+        c.id for c in claims if (args.full or not c.full) and (not args.only or args.only in c.id)
+    }
+    wanted |= {c.twin for c in claims if c.id in wanted and c.universal}  # never without its twin
+    chosen = [c for c in claims if c.id in wanted]
     if not chosen:
         print("no claim was chosen", file=sys.stderr)
         return 2
@@ -251,6 +301,7 @@ def main(argv: list[str] | None = None) -> int:
     chosen = [c for c in chosen if c not in absent]
     begun = time.monotonic()
     bad = 0
+    held: set[str] = set()
     budgets: dict[str, float] = {}  # several claims may read one output
     for c in chosen:
         budgets[c.command] = max(c.budget, budgets.get(c.command, 0))
@@ -263,15 +314,16 @@ def main(argv: list[str] | None = None) -> int:
             line = f"{state} {result.seconds:6.1f} s  {c.id:<40} {got:<12} {c.claim}; {c.covers}"
             print(line, flush=True)
             bad += not result.good
+            held |= {c.id} if result.good else set()
     for c in absent:
         print(f"NOT RUN             {c.id:<40} {c.needs} is not installed: {c.claim}")
-    twins = sum(c.universal for c in chosen)
+    twins = sum(c.universal and c.id in held and c.twin in held for c in chosen)
     print(
         f"{len(chosen) - bad} of {len(chosen)} claims as stated, {twins} of them universal with a "
         f"mutated twin of opposite result, in {time.monotonic() - begun:.0f} s"
         + (f"; {len(absent)} NOT RUN" if absent else "")
     )
-    return 1 if bad else 0
+    return 1 if bad or not held else 0
 
 
 if __name__ == "__main__":

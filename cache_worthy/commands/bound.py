@@ -25,6 +25,9 @@ SUMMARY = "what any schedule must recompute at one capacity, with a certificate"
 
 INTERRUPTED = 130
 
+LARGEST_COST = 10**300
+"""Costs reach the solver as floats."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
@@ -80,6 +83,8 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
         raise UsageError(f"--costs {name}: not JSON: {error}") from error
     if not isinstance(values, list) or not all(type(v) is int for v in values):
         raise UsageError(f"--costs {name}: expected a JSON list of integers")
+    if any(v > LARGEST_COST for v in values):
+        raise UsageError(f"--costs {name}: a cost is over 1e300; expected integers up to that")
     if values[:1] != [0]:
         raise UsageError(f"--costs {name}: entry 0: expected 0, no block costs nothing")
     for d in range(1, len(values)):

@@ -6,6 +6,8 @@ The claims themselves are run by ``make proofs``; a few cheap ones are run here.
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -112,6 +114,34 @@ def test_a_command_over_its_budget_or_without_a_result_fails(
     assert "no 'nothing' in the output" in out
 
 
+def test_only_never_leaves_a_twin_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "manifest.toml"
+    file.write_text(HOLDS, encoding="utf-8")
+    assert runner.main(["--manifest", str(file), "--only", "row"]) == 0
+    out = capsys.readouterr().out
+    assert "mutants" in out
+    assert "2 of 2 claims as stated, 1 of them universal" in out
+
+
+def test_nothing_run_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "manifest.toml"
+    file.write_text(
+        HOLDS.replace("budget = 60", 'budget = 60\nneeds = "no-such-program"'), encoding="utf-8"
+    )
+    assert runner.main(["--manifest", str(file)]) == 1
+    assert "0 of 0 claims as stated, 0 of them universal" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_a_command_over_its_budget_leaves_nothing_running() -> None:
+    output = runner.execute("sh -c 'sleep 47.11 & wait'", 0.3)
+    assert "over its budget" in output.trouble
+    listed = subprocess.run(["ps", "ax"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 47.11" not in listed
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -122,6 +152,15 @@ def test_a_command_over_its_budget_or_without_a_result_fails(
         (('covers = "each"', 'covers = "each"\nnote = "x"'), "unknown key"),
         (('expect = "sat"', 'expect = "count about 3"'), "no relation and value"),
         (("cosigned.load --mutants", "cosigned.load"), "reads the same result"),
+        (("cosigned.load --mutants", " cosigned.load "), "reads the same result"),
+        (('expect = "sat"', 'expect = ""'), "expect"),
+        (('expect = "sat"', 'expect = "sat never mind"'), "expect"),
+        (('expect = "sat"', 'expect = "count 1/0"'), "no relation and value"),
+        (('expect = "sat"', "expect = 0"), "expect"),
+        (("budget = 60", 'budget = "5"'), "budget"),
+        (('command = "python scripts/prove_rows.py cosigned.load"', 'command = ""'), "command"),
+        (('covers = "each"', 'covers = "each"\npick = "result.-1"'), "pick"),
+        (('covers = "each"', 'covers = "each"\nneeds = "coqc"'), "its twin needs coqc"),
     ],
 )
 def test_an_unsound_manifest_is_refused(
