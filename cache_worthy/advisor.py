@@ -162,6 +162,7 @@ def analyze(
             options.gpu_gib,
             CURRENT if options.sglang_version is None else server_for(options.sglang_version),
             step,
+            from_text=log.tokenizer is not None or log.chars_per_block is not None,
         )
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
     return Analysis(
@@ -213,11 +214,15 @@ def require_floor(capacity: int | None, forest: PrefixForest, size: BlockSize) -
     floor = forest.depth * size.block
     if capacity is not None and capacity < floor:
         raise UsageError(
-            f"capacity {capacity / 2**30:.4f} GiB = {capacity // size.block} blocks is under the "
-            f"floor of this log: its deepest request alone needs {forest.depth} blocks = "
+            f"capacity {capacity / 2**30:.4f} GiB = {_blocks(capacity // size.block)} is under the "
+            f"floor of this log: its deepest request alone needs {_blocks(forest.depth)} = "
             f"{floor / 2**30:.4f} GiB\n  (fraction {_up(forest.depth, forest.distinct)} of the "
             "working set); give at least that"
         )
+
+
+def _blocks(number: int) -> str:
+    return f"{number} block{'' if number == 1 else 's'}"
 
 
 def _up(part: int, whole: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from cache_worthy.policy_table import WORTH_CHANGING
 from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.sglang.versions import CURRENT, Server
+from cache_worthy.sim.sglang.versions import CURRENT, Server, flag_for
 from cache_worthy.sim.trace import Request
 
 Engine = Literal["generic", "sglang", "vllm"]
@@ -27,6 +27,9 @@ GPU_SHARE = 0.9
 
 VLLM_BLOCK_TOKENS = 16
 """vLLM's default block size; hybrid models may force a larger one."""
+
+TAILS_MATTER = 1.1
+"""Ten percent more recompute for the blocks that prompts end inside of is worth a sentence."""
 
 DEFAULT_FRACTION: Mapping[str, float] = {"vllm": 0.92, "sglang": 0.88}
 """Of the GPU that each engine takes unless told otherwise; SGLang's server computes its own."""
@@ -157,6 +160,9 @@ class EngineAdvice:
     memory : Memory
     pins : str
         Where this engine can hold a prefix, in words.
+    tail_cost_ratio : float or None
+        vLLM: recompute with room for everything, full blocks only, over the same with partial last
+        blocks; over `TAILS_MATTER` the report says so. None for other engines.
     """
 
     engine: str
@@ -170,6 +176,7 @@ class EngineAdvice:
     type_this: str | None
     memory: Memory
     pins: str
+    tail_cost_ratio: float | None
 
 
 def weights_bytes(model: Model) -> int:
@@ -182,25 +189,39 @@ def gpu_room(model: Model, gpu_gib: float) -> int:
     return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
 
 
-PINS: Mapping[str, str] = {
-    "generic": (
-        "Whether a prefix can be held depends on the server. TensorRT-LLM takes a retention "
-        "priority by token range: KvCacheRetentionConfig with TokenRangeRetentionConfig(0, "
-        "tokens of the prefix, priority up to 100; the default is 35). SGLang protects softly, "
-        "vLLM not at all: --engine sglang and --engine vllm say more."
-    ),
-    "sglang": (
-        "SGLang has no hard pin on the GPU. --enable-session-radix-cache protects the prefixes of "
-        "open sessions, softly: they still leave when nothing else can. With HiCache, host pins "
-        "expire (SGLANG_HICACHE_MAX_PINNED_RATIO bounds them). Otherwise give requests with these "
-        "prefixes a higher priority and run --radix-eviction-policy priority."
-    ),
-    "vllm": (
-        "vLLM cannot hold a prefix: there is nothing to set, and the prefixes above stay only "
-        "while they are used. What helps is memory, or sending the requests that share a prefix "
-        "close to one another."
-    ),
-}
+def pins_text(engine: Engine, server: Server = CURRENT) -> str:
+    """Where an engine can hold a prefix, in words, and what that needs."""
+    if engine == "generic":
+        return (
+            "Whether a prefix can be held depends on the server. TensorRT-LLM takes a retention "
+            "priority by token range: KvCacheRetentionConfig with TokenRangeRetentionConfig(0, "
+            "tokens of the prefix, priority up to 100; the default is 35). SGLang protects softly, "
+            "vLLM not at all: --engine sglang and --engine vllm say more."
+        )
+    if engine == "vllm":
+        return (
+            "vLLM cannot hold a prefix: there is nothing to set, and the prefixes above stay only "
+            "while they are used. What helps is memory, or sending the requests that share a "
+            "prefix close to one another."
+        )
+    text = ["SGLang has no hard pin on the GPU."]
+    if server.session_cache is not None:
+        needs = f"{server.session_cache} in the environment and " if server.session_cache else ""
+        text.append(
+            "--enable-session-radix-cache protects the prefixes of sessions, softly: they still "
+            f"leave when nothing else can. It needs {needs}the same session_id in every request of "
+            "a session."
+        )
+    flag = flag_for("priority", {}, server)
+    if flag is not None:
+        text.append(
+            f"{'Give' if server.session_cache is None else 'Otherwise give'} requests with these "
+            f"prefixes a higher priority and run {flag}, which also reorders the requests that "
+            "wait."
+        )
+    if len(text) == 1:
+        text.append("This release has nothing to set for it: what helps is memory.")
+    return " ".join(text)
 
 
 def advise(
@@ -219,6 +240,8 @@ def advise(
     gpu_gib: float | None,
     server: Server = CURRENT,
     step: Callable[[str], None] = lambda text: None,
+    *,
+    from_text: bool = False,
 ) -> EngineAdvice | None:
     """Replay the options of an engine and say what to type; None for the generic engine.
 
@@ -241,13 +264,15 @@ def advise(
         Which SGLang.
     step : callable
         Told what is being replayed.
+    from_text : bool
+        Whether the blocks were cut here, so that another ``--block-size`` can be asked for.
     """
     if engine == "generic":
         return None
     replays = (
         _sglang(requests, block_tokens, server)
         if engine == "sglang"
-        else _vllm(requests, block_tokens)
+        else _vllm(requests, block_tokens, from_text)
     )
     table = cost.cumulative(forest.depth)
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
@@ -259,12 +284,7 @@ def advise(
         for number, capacity in enumerate(capacities, 1):
             step(f"{engine}: {label} at capacity {number}/{len(capacities)}")
             matched, hit = replay(capacity // size.block)
-            totals.append(
-                sum(
-                    table[len(r.hash_ids)] - table[k]
-                    for r, k in zip(requests, matched, strict=True)
-                )
-            )
+            totals.append(_recompute(table, requests, matched))
             rates.append(hit / prompt if prompt else None)
         options.append(
             EngineOption(
@@ -277,6 +297,13 @@ def advise(
                 note=note,
             )
         )
+    tails = None
+    if engine == "vllm":
+        # With room for everything, what is left is what full blocks alone cost.
+        dropped, kept = (
+            _recompute(table, requests, replay(forest.distinct)[0]) for *_, replay in replays
+        )
+        tails = dropped / kept if kept else None
     at = list(capacities).index(chosen)
     base = options[0].total_cost[at]
     typed = [o for o in options if o.flag is not None]
@@ -289,6 +316,12 @@ def advise(
             "vLLM offers no choice of GPU eviction policy: there is no flag to set. What you can "
             "change is memory (below) and the order in which requests arrive."
         )
+        if tails is not None and tails > TAILS_MATTER:
+            verdict += (
+                f" Prompts end inside a block of {block_tokens} tokens, and vLLM caches full "
+                f"blocks only: even with room for everything that costs {tails:.1f}x the recompute."
+                + _smaller_blocks(block_tokens, from_text)
+            )
         type_this = None
     elif share < WORTH_CHANGING:
         gain = f" The best other option saves {share:.2%}." if saving > 0 else ""
@@ -327,8 +360,23 @@ def advise(
             max((r.input_length + (r.output_length or 0) for r in requests), default=0),
             gpu_gib,
         ),
-        pins=PINS[engine],
+        pins=pins_text(engine, server),
+        tail_cost_ratio=tails,
     )
+
+
+def _recompute(table: Sequence[int], requests: Sequence[Request], matched: Sequence[int]) -> int:
+    return sum(table[len(r.hash_ids)] - table[k] for r, k in zip(requests, matched, strict=True))
+
+
+def _smaller_blocks(block_tokens: int, from_text: bool) -> str:
+    """What to do about blocks that are larger than the server's."""
+    if block_tokens <= VLLM_BLOCK_TOKENS:
+        return ""
+    size = f" The server's are likely {VLLM_BLOCK_TOKENS} tokens:"
+    if from_text:
+        return f"{size} rerun with --block-size {VLLM_BLOCK_TOKENS}."
+    return f"{size} a log of block ids cannot be cut smaller."
 
 
 _Replay = Callable[[int], tuple[Sequence[int], int]]
@@ -338,7 +386,7 @@ def _sglang(
     requests: Sequence[Request], block_tokens: int, server: Server
 ) -> list[tuple[str, str | None, str, _Replay]]:
     """Options of SGLang's command line: label, flag, note, replay."""
-    from cache_worthy.sim.sglang import PagedLog, flag_for, replay_sglang
+    from cache_worthy.sim.sglang import PagedLog, replay_sglang
 
     log = PagedLog.from_requests(requests, block_tokens=block_tokens, generated="ignore")
     budget = _median_growth(log.prompts) * block_tokens
@@ -354,7 +402,7 @@ def _sglang(
         (
             "slru",
             {},
-            "a request counts twice (sglang#30689), so this default acts as lru"
+            "a request counts twice (sglang#30689), so this default acts as lru on prompts alone"
             if server.counting == "twice"
             else "",
         ),
@@ -401,7 +449,7 @@ def _sglang(
 
 
 def _vllm(
-    requests: Sequence[Request], block_tokens: int
+    requests: Sequence[Request], block_tokens: int, from_text: bool
 ) -> list[tuple[str, str | None, str, _Replay]]:
     """What vLLM does, with the last block of a prompt dropped and kept."""
     from cache_worthy.sim.blocks import BlockTrace, replay_blocks
@@ -419,10 +467,8 @@ def _vllm(
         (
             "lru",
             None,
-            (
-                f"full blocks of {block_tokens} tokens only, as the server counts; yours are "
-                f"likely {VLLM_BLOCK_TOKENS}, so the truth lies between this row and the next"
-            ),
+            f"full blocks of {block_tokens} tokens only, as the server counts."
+            f"{_smaller_blocks(block_tokens, from_text)}".removesuffix("."),
             make("drop"),
         ),
         ("lru + tails", None, "as if a partial last block could be found again", make("keep")),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
-from cache_worthy.engines import PINS
+from cache_worthy.engines import pins_text
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
@@ -35,8 +35,9 @@ def render(analysis: Analysis) -> str:
             out += policy_section(analysis.engine, analysis.policy)
             out += memory_section(analysis.engine.memory, analysis.engine.engine)
     if analysis.pin is not None:
-        out += _pins(analysis.pin)
-        out += pins_note(PINS[analysis.parameters.engine])
+        advice = analysis.engine
+        out += _pins(analysis.pin, analysis.parameters.engine)
+        out += pins_note(pins_text("generic") if advice is None else advice.pins)
     out += _footer(analysis)
     return "\n".join(out) + "\n"
 
@@ -115,13 +116,15 @@ def _summary(a: Analysis) -> list[str]:
         f"{gib(a.workload.floor_bytes)} is the least that serves this log."
     )
     if a.engine is not None:
-        out += _prose(summary(a.engine, a.policy))
+        out += summary(a.engine, a.policy, a.input.block_tokens)
     else:
         out += _prose(_advice("At that size", row, a.policy.baseline))
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
             out += _prose(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
-    if a.pin.pins:
+    if a.parameters.engine == "vllm":
+        out += _prose("vLLM cannot pin a prefix; what protects one is memory.")
+    elif a.pin.pins:
         out += _prose(
             f"Pinning {_count(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
             f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save."
@@ -203,7 +206,8 @@ def _workload(a: Analysis) -> Iterable[str]:
     yield from _fact("request depth", f"{_dist(w.depth)} blocks of {i.block_tokens} tokens")
     yield from _fact("radix nodes", f"{w.radix_nodes}   size {_dist(w.node_blocks)} blocks")
     yield from _fact(
-        "largest subtree", f"{w.largest_subtree_blocks} blocks must leave before its root can"
+        "largest subtree",
+        f"{_count(w.largest_subtree_blocks, 'block')} must leave before its root can",
     )
     yield from _fact(
         "cost spread",
@@ -214,7 +218,7 @@ def _workload(a: Analysis) -> Iterable[str]:
     yield from _fact("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
     yield from _fact(
         "minimum cache",
-        f"{gib(w.floor_bytes)} = {w.floor_blocks} blocks = {percent(w.floor_fraction)} of it   "
+        f"{gib(w.floor_bytes)} = {_count(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} of it   "
         "(your deepest request; less cannot serve it)",
     )
 
@@ -241,7 +245,8 @@ def _question_1(a: Analysis) -> list[str]:
 
 def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     w = a.workload
-    out = _title(f"CAPACITY   under {curve.policy}, the deployed default")
+    whose = "the deployed default" if a.engine is None else "on the tree of this project"
+    out = _title(f"CAPACITY   under {curve.policy}, {whose}")
     out += [
         (
             f"  QUESTION 2       MINIMUM CACHE {gib(w.floor_bytes)} = "
@@ -356,8 +361,15 @@ def _policy(table: PolicyTable) -> list[str]:
     return out
 
 
-def _pins(pins: Pins) -> list[str]:
-    out = _title("PIN   through your server's retention interface, where it has one")
+_PIN_TITLES = {
+    "generic": "through your server's retention interface, where it has one",
+    "sglang": "softly: SGLang has no hard pin",
+    "vllm": "what it would be worth; vLLM cannot pin",
+}
+
+
+def _pins(pins: Pins, engine: str) -> list[str]:
+    out = _title(f"PIN   {_PIN_TITLES[engine]}")
     count = _count(len(pins.pins), "prefix", "es")
     verb = "protect" if len(pins.pins) != 1 else "protects"
     out += [

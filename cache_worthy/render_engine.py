@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import textwrap
 
-from cache_worthy.engines import EngineAdvice, Memory
+from cache_worthy.engines import TAILS_MATTER, EngineAdvice, Memory
 from cache_worthy.policy_table import PolicyTable
 
 WIDTH = 72
@@ -14,15 +14,26 @@ FRACTION_FLAGS = {"sglang": "--mem-fraction-static", "vllm": "--gpu-memory-utili
 _wrap = functools.partial(textwrap.wrap, break_on_hyphens=False, break_long_words=False)
 
 
-def summary(advice: EngineAdvice, table: PolicyTable) -> str:
-    """The policy answer in one sentence, for the head of the report."""
-    name, row = NAMES[advice.engine], table.rows[advice.at]
-    if advice.type_this is None:
-        return f"{name} offers no eviction policy to set; memory flags are below."
+def summary(advice: EngineAdvice, table: PolicyTable, block_tokens: int) -> list[str]:
+    """What the GPU holds and what to set, for the head of the report."""
+    name, row, memory = NAMES[advice.engine], table.rows[advice.at], advice.memory
+    note = gpu_note(memory)
+    out = [] if note is None else _prose(note)
+    if memory.fits is False:
+        return out
+    if advice.engine == "vllm":
+        below = "; memory flags are below" if memory.flags or memory.minimum else ""
+        out += _prose(f"vLLM offers no eviction policy to set{below}.")
+        if advice.tail_cost_ratio is not None and advice.tail_cost_ratio > TAILS_MATTER:
+            out += _prose(
+                f"Prompts end inside a block of {block_tokens} tokens: vLLM caches full blocks only."
+            )
+        return out
     where = f"On {name}, with {_gib(row.bytes)} GiB"
-    if advice.saving_cost == 0:
-        return f"{where}, keep the default {advice.best}."
-    return f"{where}, {advice.type_this} saves {advice.saving_fraction:.2%} of recompute."
+    if advice.saving_cost == 0 or advice.type_this is None:
+        return out + _prose(f"{where}, keep the default {advice.best}.")
+    out += _prose(f"{where}, {advice.best} saves {advice.saving_fraction:.2%} of recompute:")
+    return out + typed("", advice.type_this, indent=6)
 
 
 def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
@@ -132,16 +143,19 @@ def gpu_note(memory: Memory) -> str | None:
             f"90% of {gpu} leaves only {room} after the weights, of the "
             f"{_amount(memory.recommended_bytes)} recommended."
         )
-    return f"{gpu} hold the weights and this: 90% of it leaves {room} for KV."
+    return (
+        f"{gpu} of GPU hold the weights and {_amount(memory.kv_bytes)} of KV: 90% of it leaves "
+        f"room for {room}."
+    )
 
 
-def typed(label: str, text: str) -> list[str]:
+def typed(label: str, text: str, indent: int = 19) -> list[str]:
     """Options behind a label, broken between two of them where the line would be too long."""
-    lines = [f"    {label:<15}"]
+    lines = [f"    {label}".ljust(indent)]
     for n, option in enumerate(text.replace(" --", "\n--").splitlines()):
         if n and len(lines[-1]) + len(option) + 3 > WIDTH + 8:
             lines[-1] += " \\"
-            lines.append(" " * 19 + option)
+            lines.append(" " * indent + option)
         else:
             lines[-1] += " " * bool(n) + option
     return lines

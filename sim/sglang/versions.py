@@ -41,6 +41,10 @@ class Server:
         Whether an eviction is asked for the whole allocation, or for the shortfall.
     source : str
         Releases read, and the pull request where it is known.
+    session_cache : str or None
+        What ``--enable-session-radix-cache`` needs in the environment beside itself, maybe
+        nothing; None where a release of the row lacks it or means another thing by it (0.5.16
+        ties it to the priority policy).
     """
 
     since: tuple[int, int, int]
@@ -50,6 +54,7 @@ class Server:
     counting: Counting
     evict_whole_request: bool
     source: str
+    session_cache: str | None
 
     @property
     def label(self) -> str:
@@ -64,9 +69,11 @@ _SEVEN = (*_SIX, "slru")
 _EIGHT = (*_SEVEN, "tlru")
 
 SERVERS = (
-    Server((0, 5, 3), ("lru", "lfu"), ("lru", "lfu"), False, "never", True, "0.5.3; #10190"),
-    Server((0, 5, 6), ("lru", "lfu"), _SIX, False, "never", True, "0.5.6, 0.5.9; #11506"),
-    Server((0, 5, 10), ("lru", "lfu", "slru"), _SEVEN, False, "twice", True, "0.5.10; #18843"),
+    Server((0, 5, 3), ("lru", "lfu"), ("lru", "lfu"), False, "never", True, "0.5.3; #10190", None),
+    Server((0, 5, 6), ("lru", "lfu"), _SIX, False, "never", True, "0.5.6, 0.5.9; #11506", None),
+    Server(
+        (0, 5, 10), ("lru", "lfu", "slru"), _SEVEN, False, "twice", True, "0.5.10; #18843", None
+    ),
     Server(
         (0, 5, 11),
         ("lru", "lfu", "slru", "priority"),
@@ -75,6 +82,7 @@ SERVERS = (
         "twice",
         True,
         "0.5.11, 0.5.12, 0.5.14, 0.5.16",
+        None,
     ),
     Server(
         (0, 5, 18),
@@ -84,8 +92,11 @@ SERVERS = (
         "twice",
         False,
         "0.5.18, 0.5.19",
+        "SGLANG_ENABLE_UNIFIED_RADIX_TREE=1",
     ),
-    Server((0, 5, 20), ("lru", "lfu", "slru", "priority"), _SEVEN, True, "twice", False, "0.5.20"),
+    Server(
+        (0, 5, 20), ("lru", "lfu", "slru", "priority"), _SEVEN, True, "twice", False, "0.5.20", ""
+    ),
     Server(
         (0, 5, 21),
         ("lru", "lfu", "slru", "priority", "tlru"),
@@ -94,6 +105,7 @@ SERVERS = (
         "twice",
         False,
         "0.5.21; #34012",
+        "",
     ),
     Server(
         (0, 5, 22),
@@ -103,6 +115,7 @@ SERVERS = (
         "once",
         False,
         "0.5.22, 0.5.23",
+        "",
     ),
 )
 """Oldest first."""

@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from cache_worthy.engines import gpu_room, weights_bytes
+from cache_worthy.engines import gpu_room, pins_text, weights_bytes
 from cache_worthy.ingest import read_log
+from cache_worthy.render_engine import typed
 from cache_worthy.sim.blocks import BlockTrace, replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
-from cache_worthy.sim.sglang import CURRENT, STRATEGIES, PagedLog, replay_sglang
+from cache_worthy.sim.sglang import (
+    CURRENT,
+    SERVERS,
+    STRATEGIES,
+    PagedLog,
+    Server,
+    flag_for,
+    replay_sglang,
+)
 from cache_worthy.sim.trace import load_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +97,10 @@ def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
         *(f"--radix-eviction-policy {n}" for n in ("lru", "lfu", "slru")),
         "--radix-eviction-policy priority --enable-priority-scheduling",
     ]
-    assert "slru: a request counts twice (sglang#30689), so this default acts as lru." in flat(text)
+    assert (
+        "slru: a request counts twice (sglang#30689), so this default acts as lru on prompts alone."
+        in flat(text)
+    )
     document, text = analyze(run, scenario("scan_flood"), "sglang", "--sglang-version", "0.5.9")
     assert [o["label"] for o in document["engine"]["options"]] == ["lru", "lfu"]
     assert "do not move before 0.5.10, so it acts as lru" in flat(text)
@@ -260,20 +272,87 @@ def test_without_a_gpu_the_fraction_is_asked_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "words"),
+    ("engine", "words", "title"),
     [
-        ("generic", "TokenRangeRetentionConfig"),
-        ("sglang", "--enable-session-radix-cache"),
-        ("vllm", "vLLM cannot hold a prefix"),
+        ("generic", "TokenRangeRetentionConfig", "through your server's retention interface"),
+        ("sglang", "--enable-session-radix-cache", "SGLang has no hard pin"),
+        ("vllm", "vLLM cannot hold a prefix", "vLLM cannot pin"),
     ],
 )
-def test_pins_are_worded_for_the_engine(engine: str, words: str, run: Run) -> None:
+def test_pins_are_worded_for_the_engine(engine: str, words: str, title: str, run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), engine)
     assert words in flat(text)
+    (heading,) = [line for line in text.splitlines() if line.startswith("  PIN ")]
+    assert title in heading
+    head = flat(text[: text.index("WORKLOAD")])
+    assert ("vLLM cannot pin a prefix" in head) == (engine == "vllm")
+    assert ("Pinning" in head) == (engine != "vllm")
     if engine == "generic":
         assert document["engine"] is None
+        assert "the deployed default" in text
     else:
         assert words in document["engine"]["pins"]
+        assert "under lru, on the tree of this project" in text
+
+
+@pytest.mark.parametrize("server", SERVERS, ids=lambda s: s.label)
+def test_pins_name_only_what_the_release_has(server: Server) -> None:
+    text = pins_text("sglang", server)
+    assert ("--radix-eviction-policy priority" in text) == ("priority" in server.choices)
+    assert ("--enable-session-radix-cache" in text) == (server.since >= (0, 5, 18))
+    # Released code: 0.5.18 asks for the variable, 0.5.20 builds the unified tree by itself.
+    assert ("SGLANG_ENABLE_UNIFIED_RADIX_TREE=1" in text) == (server.since == (0, 5, 18))
+    assert ("has nothing to set" in text) == ("priority" not in server.choices)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "words"),
+    [
+        (80, "80 GiB of GPU hold the weights and 8.56 GiB of KV"),
+        (24, "90% of 24 GiB leaves only 6.64 GiB"),
+        (16.75, "the least cache of question 2 is 0.50 GiB"),
+        (12, "The weights, 14.96 GiB, do not fit in 90% of 12 GiB"),
+    ],
+)
+def test_the_head_says_what_the_gpu_holds(gpu: float, words: str, run: Run) -> None:
+    for engine in ("sglang", "vllm"):
+        _, text = analyze(run, scenario("scan_flood"), engine, "--gpu-gib", gpu)
+        head = flat(text[: text.index("WORKLOAD")])
+        assert words in head
+        assert ("flags are below" in head) == (engine == "vllm" and gpu >= 24)
+
+
+def test_prompts_that_end_inside_a_block(run: Run, sample: Path) -> None:
+    """Most prompts, of 300 tokens, have no full block of 512, so vLLM would prefill each again."""
+    document, text = analyze(run, scenario("short_prompts"), "vllm")
+    assert document["engine"]["tail_cost_ratio"] == pytest.approx(25.1128, abs=1e-3)
+    sentence = "Prompts end inside a block of 512 tokens: vLLM caches full blocks only."
+    assert sentence in flat(text[: text.index("WORKLOAD")])
+    assert "a log of block ids cannot be cut smaller" in flat(text)
+    document, text = analyze(run, sample, "vllm")
+    assert document["engine"]["tail_cost_ratio"] < 1.1
+    assert "Prompts end inside" not in text
+    assert "rerun with --block-size 16" in flat(text)
+    assert "truth lies between" not in text
+    _, text = analyze(run, sample, "vllm", "--block-size", 16)
+    assert "--block-size 16" not in flat(text)
+
+
+@pytest.mark.parametrize("engine", ["generic", "sglang", "vllm"])
+def test_no_line_is_too_long(engine: str, run: Run) -> None:
+    for log in sorted((ROOT / "examples" / "scenarios").glob("*.jsonl")):
+        _, text = analyze(run, log, engine, *(() if engine == "generic" else ("--gpu-gib", 16)))
+        assert max(map(len, text.splitlines())) <= 80, log.name
+
+
+def test_a_long_flag_is_broken_between_two_options() -> None:
+    flag = flag_for("slru", {"protected_threshold": 3})
+    assert flag is not None
+    lines = typed("type", flag)
+    assert len(lines) == 2
+    assert lines[0].endswith(" \\")
+    assert max(map(len, lines)) <= 80
+    assert flat("\n".join(lines)) == f"type {flag}"
 
 
 def test_what_the_translation_leaves_out_is_said(run: Run, sample: Path) -> None:
