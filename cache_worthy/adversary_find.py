@@ -7,11 +7,12 @@ against the exhaustive optimum of ``oracles``, and the words.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cache_worthy import arguments as arg
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="beat R, an integer or p/q, instead of k/(k-h+1)",
+        help="beat R, an integer or p/q of at least 1, instead of k/(k-h+1)",
     )
     parser.add_argument(
         "--falling",
@@ -71,7 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="look for request cycles repeated for ever, against the exact minimum cycle mean",
     )
-    parser.add_argument("--jobs", type=count, default=1, metavar="J", help="processes (default 1)")
+    parser.add_argument(
+        "--jobs",
+        type=count,
+        default=1,
+        metavar="J",
+        help="processes, no more than there are CPUs (default 1)",
+    )
     parser.add_argument(
         "--timeout", type=float, metavar="S", help="give up after S seconds with exit code 3"
     )
@@ -80,16 +87,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search; 1 with a witness, 0 when the range holds none, 3 when time ran out."""
-    from cache_worthy.theory.search import find
+    from cache_worthy.theory.search import cycle_scope, find
 
     check_output(args.output, args.force)
     if args.k is not None and args.h is not None and args.h > args.k:
         raise UsageError(f"--h {args.h}: expected 1..{args.k}, because --k is {args.k}")
     if args.timeout is not None and not args.timeout > 0:
         raise UsageError(f"--timeout {args.timeout:g}: expected a number > 0")
-    more: dict[str, Runner] = (
-        {} if args.jobs == 1 else {"runner": partial(_in_processes, jobs=args.jobs)}
-    )
+    jobs = min(args.jobs, os.cpu_count() or 1)
+    more: dict[str, Runner] = {} if jobs == 1 else {"runner": partial(_in_processes, jobs=jobs)}
     result = find(
         args.policy,
         args.max_nodes,
@@ -104,9 +110,11 @@ def run(args: argparse.Namespace) -> int:
         timeout=args.timeout,
         **more,
     )
+    scope = cycle_scope(args.policy) if args.cycle else None
     witness = None if result.witness is None else _judged(result.witness, args.ratio)
     report = {
         "status": result.status,
+        "qualification": scope,
         "policy": args.policy,
         "range": {
             "max_nodes": args.max_nodes,
@@ -123,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
         "coverage": asdict(result.coverage),
         "witness": witness,
     }
-    text = to_json(report) if args.json else _words(args, result, witness)
+    text = to_json(report) if args.json else _words(args, result, witness, scope)
     write_output(text, args.output, args.force)
     return EXIT[result.status]
 
@@ -132,16 +140,27 @@ def _ratio(text: str) -> Number:
     from cache_worthy.theory.instance import InstanceError, parse_number
 
     try:
-        return parse_number(text, "--ratio")
+        ratio = parse_number(text, "--ratio")
     except InstanceError:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected an integer or p/q") from None
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: expected an integer or p/q") from None
+    if ratio < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r}: expected at least 1, because no policy pays less than the optimum"
+        )
+    return ratio
 
 
-def _in_processes(tasks: list[Task], deadline: float | None, jobs: int) -> Iterator[Outcome]:
+def _in_processes(tasks: Iterable[Task], deadline: float | None, jobs: int) -> Iterator[Outcome]:
     from cache_worthy.theory.search import search_task
 
+    waiting: deque[Future[Outcome]] = deque()
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(search_task, tasks, repeat(deadline))
+        for task in tasks:  # not pool.map, which would first enumerate and queue all of them
+            waiting.append(pool.submit(search_task, task, deadline))
+            if len(waiting) >= 16 * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _judged(witness: Witness, ratio: Number | None) -> dict[str, Any]:
@@ -171,7 +190,12 @@ def _judged(witness: Witness, ratio: Number | None) -> dict[str, Any]:
     }
 
 
-def _words(args: argparse.Namespace, result: SearchResult, witness: dict[str, Any] | None) -> str:
+def _words(
+    args: argparse.Namespace,
+    result: SearchResult,
+    witness: dict[str, Any] | None,
+    cycle_scope: str | None,
+) -> str:
     c = result.coverage
     capacities = f"k = {args.k or 'all'}, h = {args.h or 'all'}"
     what = "cycles of at most" if args.cycle else "at most"
@@ -186,10 +210,13 @@ def _words(args: argparse.Namespace, result: SearchResult, witness: dict[str, An
         f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "
         f"{c.checks:,} z3 calls"
     )
-    if not c.forests:
+    if result.status == "unsat" and not c.forests:
         covered = "every forest of the range fits in k, so that nothing is ever evicted"
     if witness is None and result.status == "unsat":
-        lines = [scope, "no instance beats the bound; the whole range was searched", covered]
+        whole = "no instance beats the bound; the whole range was searched"
+        if cycle_scope is not None:
+            whole = f"no cycle that beats the bound was found in the whole range: {cycle_scope}"
+        lines = [scope, whole, covered]
     elif witness is None:
         lines = [
             scope,

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Parent = tuple[int | None, ...]
 _Shape = tuple[Any, ...]
+Tick = Callable[[], None]
+"""Called again and again by a long enumeration; it may raise to stop it."""
+
+
+def _no_tick() -> None:
+    pass
 
 
 def forests(n: int) -> Iterator[Parent]:
@@ -48,10 +54,12 @@ def _lay_out(shape: _Shape, above: int | None, parent: list[int | None]) -> None
         _lay_out(child, here, parent)
 
 
-def symmetries(parent: Parent, size: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+def symmetries(
+    parent: Parent, size: tuple[int, ...], tick: Tick = _no_tick
+) -> tuple[tuple[int, ...], ...]:
     """Permutations of the nodes that keep parents and sizes, the identity among them.
 
-    Time: ``n!``, for searches on a handful of nodes.
+    Time: ``n!``, for searches on a handful of nodes; ``tick`` is called at every permutation.
 
     Examples
     --------
@@ -60,19 +68,23 @@ def symmetries(parent: Parent, size: tuple[int, ...]) -> tuple[tuple[int, ...], 
     >>> symmetries((None, 0, 0), (1, 2, 2))
     ((0, 1, 2), (0, 2, 1))
     """
-    n = len(parent)
-    return tuple(
-        g
-        for g in itertools.permutations(range(n))
+    found: list[tuple[int, ...]] = []
+    for g in itertools.permutations(range(len(parent))):
+        tick()
         if all(
             size[g[v]] == size[v] and parent[g[v]] == (None if p is None else g[p])
             for v, p in enumerate(parent)
-        )
-    )
+        ):
+            found.append(g)
+    return tuple(found)
 
 
-def sized_forests(n: int, max_size: int) -> Iterator[tuple[Parent, tuple[int, ...]]]:
+def sized_forests(
+    n: int, max_size: int, tick: Tick = _no_tick
+) -> Iterator[tuple[Parent, tuple[int, ...]]]:
     """Forests on ``n`` nodes with sizes ``1..max_size``, up to isomorphism.
+
+    ``tick`` is called at every labelled size vector, and at every permutation of the nodes.
 
     Examples
     --------
@@ -80,7 +92,8 @@ def sized_forests(n: int, max_size: int) -> Iterator[tuple[Parent, tuple[int, ..
     (4, 7)
     """
     for parent in forests(n):
-        group = symmetries(parent, (1,) * n)
+        group = symmetries(parent, (1,) * n, tick)
         for size in itertools.product(range(1, max_size + 1), repeat=n):
+            tick()
             if size == min(tuple(size[g[v]] for v in range(n)) for g in group):
                 yield parent, size

@@ -17,6 +17,8 @@ Reductions, each of which keeps every violation up to a smaller one:
 
 * A sequence is enumerated in its least form under the symmetries of the sized forest.
 * Every leaf of the forest must be requested: otherwise a smaller forest does.
+* Capacities at which nothing is ever evicted are left out: there the policy pays what every
+  schedule pays, which beats no ratio of 1 or more (:func:`find` refuses a smaller one).
 * A request to a node on the path just served changes nothing, on either side, for a policy that
   does not count requests (:data:`COUNTING`), so it is skipped for the others.
 * Offline, only maximal states are kept after a request (lazy eviction).
@@ -29,13 +31,13 @@ integer costs, and against the cases decided before by other means.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from cache_worthy.theory.algorithms import ALGORITHMS, run
 from cache_worthy.theory.cycles import offline_mean, online_mean
-from cache_worthy.theory.forests import Parent, sized_forests, symmetries
+from cache_worthy.theory.forests import Parent, Tick, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError, Number
 from cache_worthy.theory.load_counts import Schedules, Vector, pareto
 from cache_worthy.theory.steps import Tie, Transcription, bound, divide
@@ -51,6 +53,19 @@ class SearchError(RuntimeError):
 
 class _TimeOut(Exception):
     pass
+
+
+def _ticker(deadline: float | None) -> Tick:
+    """What raises ``_TimeOut`` once the deadline has passed."""
+
+    def tick() -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise _TimeOut
+
+    return tick
+
+
+_UNHURRIED = _ticker(None)
 
 
 # -- the search -----------------------------------------------------------------------------------
@@ -99,7 +114,7 @@ class Coverage:
     Attributes
     ----------
     forests : int
-        Sized forests, one a pair ``(k, h)``.
+        Sized forests searched to the end, one a pair ``(k, h)``.
     sequences : int
         Request sequences that touch every leaf, up to symmetry.
     runs : int
@@ -171,7 +186,7 @@ def search_task(task: Task, deadline: float | None = None) -> Outcome:
         explorer.go()
     except _TimeOut:
         complete = False
-    explorer.coverage.forests = 1
+    explorer.coverage.forests = int(complete)
     explorer.coverage.checks = explorer.space.checks
     found = explorer.found
     replayed = _replayed_cycle if task.cycle else _replayed
@@ -193,7 +208,7 @@ class _Run:
 class _Explorer:
     def __init__(self, task: Task, deadline: float | None) -> None:
         self.task = task
-        self.deadline = deadline
+        self.tick = _ticker(deadline)
         self.coverage = Coverage()
         self.found: _Found | None = None
         self.space = Space(len(task.parent))
@@ -212,7 +227,7 @@ class _Explorer:
         if not self.leaves <= set(self.allowed):
             return  # a leaf that may not be requested: a smaller forest covers this
         # A tie-break by node number is not symmetric.
-        group = symmetries(task.parent, task.size)
+        group = symmetries(task.parent, task.size, self.tick)
         if task.tie == "node":
             group = group[:1]
         algorithm = ALGORITHMS[task.policy](self.instance, task.k, tie=task.tie)
@@ -239,8 +254,7 @@ class _Explorer:
         runs: list[_Run],
         untouched: frozenset[int],
     ) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise _TimeOut
+        self.tick()
         counting = self.task.policy in COUNTING
         for v in self.allowed:
             left = untouched - {v}
@@ -267,6 +281,7 @@ class _Explorer:
         """All courses that the policy can take when ``v`` is requested next."""
 
         def play() -> tuple[Transcription, Vector]:
+            self.tick()
             algorithm = run_.algorithm.fork()
             loads = list(run_.loads)
             for u in self.instance.path(v):
@@ -334,6 +349,7 @@ class _Explorer:
         for state in layer:
             current = {state: [(0,) * self.space.n]}
             for v in cycle:
+                self.tick()
                 current = self.schedules.advance(current, v)
             vectors.extend(current.get(state, ()))
         return pareto(vectors)
@@ -424,10 +440,31 @@ class SearchResult:
     coverage: Coverage = field(default_factory=Coverage)
 
 
-Runner = Callable[[list[Task], float | None], Iterator[Outcome]]
+def cycle_scope(policy: str) -> str:
+    """Which courses a search for cycles can see.
+
+    Examples
+    --------
+    >>> print(cycle_scope("landlord"))
+    only courses that repeat after one or two cycles, after two cycles to warm up, against \
+schedules that repeat after one
+    """
+    scope = (
+        "only courses that repeat after one or two cycles, after two cycles to warm up, against "
+        "schedules that repeat after one"
+    )
+    if policy in COUNTING:
+        scope += (
+            f"; {policy} counts the requests of a node while it is resident, so only courses that "
+            "evict every node once in these one or two cycles repeat"
+        )
+    return scope
 
 
-def one_by_one(tasks: list[Task], deadline: float | None) -> Iterator[Outcome]:
+Runner = Callable[[Iterable[Task], float | None], Iterator[Outcome]]
+
+
+def one_by_one(tasks: Iterable[Task], deadline: float | None) -> Iterator[Outcome]:
     """Run the tasks in this process, each no deeper than the best witness so far."""
     best: int | None = None
     for task in tasks:
@@ -453,25 +490,23 @@ def tasks_for(
     cycle: bool = False,
     ratio: Number | None = None,
     falling: bool = False,
-) -> list[Task]:
+    tick: Tick = _UNHURRIED,
+) -> Iterator[Task]:
     """All sized forests on ``n`` nodes under all admissible capacities.
 
     Left out: ``k`` at or above the total size, where nothing is ever evicted and the policy pays
-    what every schedule pays.
+    what every schedule pays. ``tick`` is called again and again, and may raise to stop.
     """
-    if policy not in ALGORITHMS:
-        raise InstanceError(f"policy {policy!r}: expected one of {', '.join(ALGORITHMS)}")
-    tasks: list[Task] = []
-    for parent, size in sized_forests(n, max_size):
+    for parent, size in sized_forests(n, max_size, tick):
         for kk in (k,) if k is not None else range(1, sum(size)):
             if kk >= sum(size):
                 continue
             for hh in (h,) if h is not None else range(1, kk + 1):
                 if hh <= kk:
-                    tasks.append(
-                        Task(policy, parent, size, kk, hh, max_requests, tie, cycle, ratio, falling)
+                    tick()
+                    yield Task(
+                        policy, parent, size, kk, hh, max_requests, tie, cycle, ratio, falling
                     )
-    return tasks
 
 
 def find(
@@ -503,25 +538,43 @@ def find(
         Tie-break of the transcription.
     cycle : bool
         Look for request cycles, repeated for ever, of at most ``max_requests`` requests. The
-        search looks for a course with period one or two cycles, after two cycles to warm up,
-        against schedules with period one; "unsat" is to be read with these limits. The means of a
-        witness are exact.
+        search sees only what :func:`cycle_scope` says; "unsat" is to be read with these limits.
+        The means of a witness are exact.
     ratio : int or Fraction, optional
-        Beat this instead of ``k/(k-h+1)``.
+        Beat this, at least 1, instead of ``k/(k-h+1)``.
     falling : bool
         Only costs per size that never rise from root to leaf: the safe sub-case of Landlord.
     timeout : float, optional
-        Seconds after which to stop with status ``"timeout"``.
+        Seconds after which to stop with status ``"timeout"``; forests not enumerated by then count
+        as not searched.
     runner : callable
         How the tasks of one node count are run; the command line passes a pool of processes.
+
+    Raises
+    ------
+    InstanceError
+        For an unknown policy, or a ratio below 1 (the reductions would not hold).
 
     Notes
     -----
     Time grows like ``n! max_size^n n^T`` at worst. No additive constant: the bounds are stated
     from empty caches.
     """
+    if policy not in ALGORITHMS:
+        raise InstanceError(f"policy {policy!r}: expected one of {', '.join(ALGORITHMS)}")
+    if ratio is not None and not (isinstance(ratio, int | Fraction) and ratio >= 1):
+        raise InstanceError(f"ratio {ratio}: expected an integer or Fraction >= 1")
     deadline = None if timeout is None else time.monotonic() + timeout
     coverage = Coverage()
+    complete = True
+
+    def until_deadline(tasks: Iterator[Task]) -> Iterator[Task]:
+        nonlocal complete
+        try:
+            yield from tasks
+        except _TimeOut:
+            complete = False
+
     for n in range(1, max_nodes + 1):
         tasks = tasks_for(
             policy,
@@ -534,10 +587,10 @@ def find(
             cycle=cycle,
             ratio=ratio,
             falling=falling,
+            tick=_ticker(deadline),
         )
-        complete = True
         witnesses: list[Witness] = []
-        for outcome in runner(tasks, deadline):
+        for outcome in runner(until_deadline(tasks), deadline):
             coverage.add(outcome.coverage)
             complete = complete and outcome.complete
             if outcome.witness is not None:

@@ -45,6 +45,27 @@ def test_time_out_exits_3_with_what_was_covered(run: Run) -> None:
     assert document["complete_nodes"] < 6
 
 
+def test_processes_stop_in_time_and_are_no_more_than_the_cpus(run: Run) -> None:
+    code, out, _ = run("adversary", "find", "--policy", "cosigned", "--max-nodes", 5,
+                       "--max-requests", 9, "--max-size", 9, "--timeout", 0.5,
+                       "--jobs", 100_000)  # fmt: skip
+    assert code == 3
+    assert "time ran out" in out
+
+
+def test_a_search_for_cycles_says_what_it_can_see(run: Run) -> None:
+    options = ("--max-nodes", 3, "--max-requests", 3, "--cycle")
+    code, out, _ = run("adversary", "find", "--policy", "gdsf", *options)
+    assert code == 0
+    assert "repeat after one or two cycles" in out
+    assert "evict every node" in out
+    assert "the whole range was searched" not in out
+    document = json.loads(
+        run("adversary", "find", "--policy", "landlord_keys", *options, "--json")[1]
+    )
+    assert document["qualification"].startswith("only courses that repeat")
+
+
 def test_processes_find_the_same(run: Run) -> None:
     found = [
         json.loads(run("adversary", "find", "--policy", "landlord", *SMALLEST, "--json",
@@ -61,6 +82,8 @@ def test_processes_find_the_same(run: Run) -> None:
         ("--policy", "lru", "--k", 2, "--h", 3),
         ("--policy", "lru", "--max-nodes", 0),
         ("--policy", "lru", "--ratio", "1.5"),
+        ("--policy", "lru", "--ratio", "1/2"),
+        ("--policy", "lru", "--ratio", "9" * 5000),
         ("--policy", "lru", "--timeout", -1),
     ],
 )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from random import Random
+from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from cache_worthy.theory.cycles import CycleError, offline_mean, online_mean
 from cache_worthy.theory.forests import forests, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.load_counts import Schedules
-from cache_worthy.theory.search import find, tasks_for
+from cache_worthy.theory.search import cycle_scope, find
 from cache_worthy.theory.steps import bound
 from cache_worthy.theory.symbolic import Linear, Space, courses, symbolic_instance
 
@@ -64,7 +66,22 @@ def test_timeout_reports_what_was_covered() -> None:
 
 def test_unknown_policy_is_refused() -> None:
     with pytest.raises(InstanceError, match="expected one of"):
-        tasks_for("belady", 3, 3)
+        find("belady", 3, 3)
+
+
+@pytest.mark.parametrize("ratio", [0, Fraction(99, 100), 1.5])
+def test_a_ratio_below_one_is_refused(ratio: Any) -> None:
+    """At ``R < 1`` an instance without evictions is a violation, and those are left out."""
+    with pytest.raises(InstanceError, match="ratio"):
+        find("landlord", 2, 2, ratio=ratio)
+
+
+def test_the_deadline_holds_while_forests_are_enumerated() -> None:
+    """6.25 million size vectors at four nodes, all of which fit in k: no task ever starts."""
+    since = monotonic()
+    result = find("cosigned", 4, 3, max_size=50, k=200, timeout=1)
+    assert result.status == "timeout"
+    assert monotonic() - since < 5  # the enumeration takes more than a minute
 
 
 @pytest.mark.parametrize(("policy", "h"), [("landlord", 2), ("gdsf", 2), ("cosigned", 2)])
@@ -181,6 +198,7 @@ CYCLE = Instance((None, 0, None, None), (1,) * 4, (0, 9, 2, 2), (1, 2, 3, 2, 3, 
 def test_published_cycle() -> None:
     assert offline_mean(CYCLE, 2) == 13
     assert online_mean("landlord", CYCLE, 3) == 20
+    assert online_mean("landlord_keys", CYCLE, 3) == 20
     assert online_mean("landlord_eager", CYCLE, 3) == 21
     assert online_mean("cosigned", CYCLE, 3) <= Fraction(3, 2) * 13
 
@@ -219,6 +237,18 @@ def test_cycle_mean_is_the_limit_of_finite_optima() -> None:
 
 def test_search_for_cycles_says_unsat_below_the_shortest() -> None:
     assert find("landlord", 4, 4, k=3, h=2, cycle=True).status == "unsat"
+
+
+def test_frequencies_return_only_where_every_node_is_evicted() -> None:
+    """What ``cycle_scope`` says of the policies that count requests."""
+    kept = Instance((None, None), (1, 1), (1, 1), (0, 1))
+    evicted = Instance((None,) * 3, (1,) * 3, (1,) * 3, (0, 1, 2))
+    for policy in ("gdsf", "freq_landlord"):
+        assert "evict every node" in cycle_scope(policy)
+        with pytest.raises(CycleError):
+            online_mean(policy, kept, 2, max_cycles=50)
+        assert online_mean(policy, evicted, 2) == 3
+    assert "evict" not in cycle_scope("landlord_keys")
 
 
 def test_online_mean_refuses_to_guess() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from cache_worthy.theory.algorithms.keyed import Key, Keyed
 from cache_worthy.theory.instance import Number
 from cache_worthy.theory.steps import divide
@@ -16,6 +18,9 @@ class FreqLandlord(Keyed):
 
     def _level_after(self, key: Key) -> Number:
         return max(self.level, key[0])
+
+    def _state(self) -> Hashable:
+        return tuple((u, self.freq[u]) for u in sorted(self.resident))
 
 
 class Gdsf(FreqLandlord):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 from cache_worthy.theory.instance import Instance, InstanceError, Number
@@ -92,6 +92,3 @@ class Keyed(Transcription):
 
     def credit(self, u: int) -> Number:
         return self.instance.size[u] * (self.key[u][0] - self.level)
-
-    def _state(self) -> Hashable:
-        return tuple((u, self.freq[u]) for u in sorted(self.resident))

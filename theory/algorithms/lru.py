@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from cache_worthy.theory.algorithms.keyed import Key, Keyed
 from cache_worthy.theory.instance import Number
 
@@ -16,9 +14,6 @@ class Lru(Keyed):
 
     def credit(self, u: int) -> Number:
         return 0  # LRU keeps no credit; the order of touches is part of every state
-
-    def _state(self) -> Hashable:
-        return ()
 
 
 class RecursiveLru(Lru):
