@@ -112,7 +112,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arg.positive_int,
         metavar="T",
         help="tokens of a page, a divisor of the log's block; the last block of a prompt keeps "
-        "its whole pages (default: every block counts as full)",
+        "its whole pages (default: every block counts as full); cost_ratio and block_hit_rate, "
+        "which are of whole blocks, are then null",
     )
     group.add_argument(
         "--generated",
@@ -199,6 +200,7 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
     total = sum(table[n] - table[k] for n, k in zip(paths, outcome.matched, strict=True))
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
     hit, prompt = sum(outcome.hit_tokens), sum(outcome.prompt_tokens)
+    whole = "page_size" not in parameters  # else the two ratios would compare unlike units
     return {
         "tool": "cache-worthy",
         "version": __version__,
@@ -217,8 +219,10 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
         "distinct_blocks": outcome.distinct,
         "total_cost": total,
         "compulsory_cost": compulsory,
-        "cost_ratio": total / compulsory if compulsory else None,
-        "block_hit_rate": sum(outcome.matched) / forest.references if forest.references else None,
+        "cost_ratio": total / compulsory if whole and compulsory else None,
+        "block_hit_rate": sum(outcome.matched) / forest.references
+        if whole and forest.references
+        else None,
         "token_hit_rate": hit / prompt if prompt else None,
         "request_hit_rate": _mean_share(outcome.hit_tokens, outcome.prompt_tokens),
         "total_hit_tokens": hit,
@@ -275,10 +279,16 @@ def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, o
         page_size=page if isinstance(page, int) else None,
         generated="ignore" if parameters.get("generated") == "ignore" else "length",
     )
+    room = capacity * log.block_tokens
+    if paged.floor > room:  # prompts alone fit, by the floor that was checked before
+        raise UsageError(
+            f"capacity {room} tokens is below the largest request, {paged.floor} tokens with what "
+            "it generates; give at least that, or --generated ignore for prompts alone"
+        )
     result = replay_sglang(
         paged,
         policy,
-        capacity * log.block_tokens,
+        room,
         server=CURRENT if release is None else server_for(str(release)),
         **strategy_config(parameters.get("policy_config")),
     )

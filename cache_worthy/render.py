@@ -87,6 +87,10 @@ def _dist(d: Distribution, *, with_max: bool = True) -> str:
     return ", ".join(parts + ([f"max {d.max:.4g}"] if with_max else []))
 
 
+def _blocks(d: Distribution) -> str:
+    return f"{_dist(d)} block{'' if d.max == 1 else 's'}"
+
+
 def _tally(counts: Mapping[str, int]) -> str:
     shown = [f"{name} ({n})" for name, n in list(counts.items())[:5]]
     return ", ".join(shown) + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")
@@ -203,8 +207,8 @@ def _workload(a: Analysis) -> Iterable[str]:
             f"{_dist(w.reuse_distance, with_max=False)} requests  (<=10: "
             f"{percent(w.reuse_within_10, 0)}, <=100: {percent(w.reuse_within_100, 0)})",
         )
-    yield from _fact("request depth", f"{_dist(w.depth)} blocks of {i.block_tokens} tokens")
-    yield from _fact("radix nodes", f"{w.radix_nodes}   size {_dist(w.node_blocks)} blocks")
+    yield from _fact("request depth", f"{_blocks(w.depth)} of {i.block_tokens} tokens")
+    yield from _fact("radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}")
     yield from _fact(
         "largest subtree",
         f"{_count(w.largest_subtree_blocks, 'block')} must leave before its root can",

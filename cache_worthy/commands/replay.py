@@ -63,6 +63,7 @@ def _radix_document(args: argparse.Namespace) -> Mapping[str, object]:
     from cache_worthy.sim.policies import POLICIES
     from cache_worthy.sim.trace import paths_of
 
+    engine_replay.policy_parameters(args, ())  # refuses every one of them
     model = load_model(args.model)
     factory = resolve_policy(args.policy)
     log = arg.read_log(args)

@@ -105,6 +105,17 @@ def test_options_reach_the_policy(run: Run, sample: Path) -> None:
         (("sglang_slru", "--policy-config", '{"threshold": 3}'), "it takes protected_threshold"),
         (("sglang_lru", "--page-size", "100"), "expected a divisor"),
         (("sglang_lru", "--sglang-version", "0.4.1"), "from 0.5.3 on"),
+        *(
+            (("lru", *option), f"{option[0]}: policy lru does not have it; it takes no option")
+            for option in (
+                ("--policy-config", "garbage"),
+                ("--page-size", "7"),
+                ("--sglang-version", "foo"),
+                ("--max-freq", "0"),
+                ("--generated", "ignore"),
+                ("--partial-blocks", "drop"),
+            )
+        ),
     ],
 )
 def test_bad_options(argv: tuple[str, ...], message: str, run: Run, sample: Path) -> None:
@@ -154,6 +165,32 @@ def test_server_options_reach_the_strategy(run: Run, sample: Path) -> None:
     assert raised["total_hit_tokens"] == slru["total_hit_tokens"]
     paged = replay(run, sample, "sglang_lru", *asked, "--page-size", 512)
     assert paged["total_hit_tokens"] != lru["total_hit_tokens"]
+    # Pages are no blocks: what compares whole blocks is not said of them.
+    for key in ("cost_ratio", "block_hit_rate"):
+        assert paged[key] is None
+        assert lru[key] is not None
+
+
+def test_generated_tokens_need_room(run: Run, write: Write) -> None:
+    """A prompt of one block that writes another: two blocks, or one for the prompt alone."""
+    log = write(*[{"hash_ids": [n], "input_length": 512, "output_length": 512} for n in (1, 2, 1)])
+    asked = ("replay", log, "--policy", "sglang_lru", "--capacity-blocks", 1)
+    code, out, err = run(*asked)
+    assert (code, out) == (2, "")
+    assert "1024 tokens with what it generates" in err
+    assert "--generated ignore" in err
+    assert run(*asked, "--generated", "ignore")[0] == 0
+
+
+def test_one_block_is_singular(run: Run, write: Write) -> None:
+    log = write({"hash_ids": [1], "input_length": 512}, {"hash_ids": [1], "input_length": 512})
+    code, _, err = run("replay", log, "--policy", "lru", "--capacity-gib", 0.01)
+    assert code == 2
+    assert "needs 1 block =" in err
+    code, text, _ = run("analyze", log, "--no-bound")
+    assert code == 0
+    assert "1 block must leave" in text
+    assert "1 blocks" not in text
 
 
 @pytest.mark.traces
