@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ from cache_worthy.output import check_output, to_json, write_output
 if TYPE_CHECKING:
     from cache_worthy.theory.instance import Instance
 
+LONGEST_BITS = int(4000 * math.log2(10))
 SUMMARY = "run every policy on one instance, beside the exhaustive optimum"
 
 
@@ -57,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         report = compare(instance, k, h, args.tie)
     except InstanceError as error:
         raise UsageError(f"{args.instance}: {error}") from None
+    _check_printable(report, args.instance)
     text = to_json(report) if args.json else _words(report, instance, k, h, args.tie)
     write_output(text, args.output, args.force)
     return 0
@@ -79,8 +83,10 @@ def read_instance(source: str) -> tuple[Instance, int, int]:
         raise UsageError(f"{source}: cannot read: {reason}") from error
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UsageError(f"{source}: not JSON: {error}") from error
+    except ValueError as error:  # Python reads no integer of more than 4,300 digits
+        raise UsageError(f"{source}: an integer in it has too many digits") from error
     if not isinstance(data, dict):
         raise UsageError(
             f"{source}: expected a JSON object with parent, size, cost, requests, k and h"
@@ -121,6 +127,20 @@ def compare(instance: Instance, k: int, h: int, tie: str) -> dict[str, Any]:
             "exceeds": cost > limit * optimum,
         }
     return {"optimal_cost": optimum, "bound": limit, "policies": policies}
+
+
+def _check_printable(report: dict[str, Any], source: str) -> None:
+    # Python prints no integer of more than 4,300 digits, and costs with many different
+    # denominators add up to such numbers.
+    rows = report["policies"].values()
+    numbers = [report["optimal_cost"], *(row[what] for row in rows for what in ("cost", "ratio"))]
+    for number in numbers:
+        for part in () if number is None else Fraction(number).as_integer_ratio():
+            if part.bit_length() > LONGEST_BITS:
+                raise UsageError(
+                    f"{source}: an exact result has more than 4,000 digits; use costs with fewer "
+                    "digits or with a common denominator"
+                )
 
 
 def _words(report: dict[str, Any], instance: Instance, k: int, h: int, tie: str) -> str:

@@ -6,11 +6,17 @@ nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 Number = int | Fraction
+
+MAX_DIGITS = 1000
+"""Digits of a number that is read: beyond it, sums of several could not be printed any more."""
+
+_FORM = re.compile(r"-?[0-9]+(/[0-9]+)?")
 
 
 class InstanceError(ValueError):
@@ -62,16 +68,17 @@ class Instance:
                 f"got {n}, {len(self.size)} and {len(self.cost)}"
             )
         for v, p in enumerate(self.parent):
-            if p is not None and not (_is_int(p) and 0 <= p < n):
+            if p is not None and not (is_integer(p) and 0 <= p < n):
                 raise InstanceError(f"parent[{v}] = {p!r}: expected None or 0..{n - 1}")
         for v, s in enumerate(self.size):
-            if not (_is_int(s) and s > 0):
+            if not (is_integer(s) and s > 0):
                 raise InstanceError(f"size[{v}] = {s!r}: expected a positive integer")
         for v, c in enumerate(self.cost):
-            if not (_is_int(c) or isinstance(c, Fraction)) or c < 0:
-                raise InstanceError(f"cost[{v}] = {c!r}: expected an integer or Fraction >= 0")
+            if not (is_integer(c) or isinstance(c, Fraction)) or c < 0:
+                shown = str(c) if isinstance(c, Fraction) else repr(c)
+                raise InstanceError(f"cost[{v}] = {shown}: expected an integer or Fraction >= 0")
         for t, v in enumerate(self.requests):
-            if not (_is_int(v) and 0 <= v < n):
+            if not (is_integer(v) and 0 <= v < n):
                 raise InstanceError(f"requests[{t}] = {v!r}: expected a node, 0..{n - 1}")
         settled = [False] * n
         for v in range(n):
@@ -126,31 +133,56 @@ class Instance:
         return frozenset(u for v in set(self.requests) for u in self.path(v))
 
 
-def _is_int(value: object) -> bool:
+def is_integer(value: object) -> bool:
+    """Whether this is an ``int`` and no ``bool``."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def parse_number(value: object, where: str) -> Number:
-    """Read an exact number: an integer, or a string ``"p"`` or ``"p/q"``.
+    """Read an exact number: an integer, or a string ``"p"`` or ``"p/q"`` of decimal digits.
 
     Raises
     ------
     InstanceError
-        For a float (inexact), a boolean, or text that is neither form.
+        For a float (inexact), a boolean, text that is neither form, or more than
+        :data:`MAX_DIGITS` digits on either side of the stroke.
+
+    Examples
+    --------
+    >>> parse_number("-6/4", "cost")
+    Fraction(-3, 2)
     """
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return _short(value, where)
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, str):
-        try:
+    if isinstance(value, str) and _FORM.fullmatch(value):
+        top, _, bottom = value.lstrip("-").partition("/")
+        if max(len(top), len(bottom)) > MAX_DIGITS:
+            raise InstanceError(_too_long(where))
+        if not bottom or int(bottom):
             exact = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            pass
-        else:
-            if "." not in value and "e" not in value.lower():
-                return int(exact) if exact.denominator == 1 else exact
-    raise InstanceError(f'{where} = {value!r}: expected an integer or a string "p/q"')
+            return int(exact) if exact.denominator == 1 else exact
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    raise InstanceError(f'{where} = {shown}: expected an integer or a string "p/q"')
+
+
+def _short(value: int, where: str) -> int:
+    if abs(value) >= 10**MAX_DIGITS:
+        raise InstanceError(_too_long(where))
+    return value
+
+
+def _too_long(where: str) -> str:
+    return f"{where}: expected a number of at most {MAX_DIGITS:,} digits"
+
+
+def _cost(value: object, where: str) -> Number:
+    number = parse_number(value, where)
+    if number < 0:  # told here, in the form it was written in
+        raise InstanceError(f'{where} = {value!r}: expected an integer or "p/q" >= 0')
+    return number
 
 
 def instance_from_mapping(data: Mapping[str, object]) -> Instance:
@@ -172,18 +204,18 @@ def instance_from_mapping(data: Mapping[str, object]) -> Instance:
         columns[key] = column
     return Instance(
         parent=tuple(
-            None if p is None or (_is_int(p) and p == -1) else _integer(p, f"parent[{v}]")
+            None if p is None or (is_integer(p) and p == -1) else _integer(p, f"parent[{v}]")
             for v, p in enumerate(columns["parent"])
         ),
         size=_integers(columns["size"], "size"),
-        cost=tuple(parse_number(c, f"cost[{v}]") for v, c in enumerate(columns["cost"])),
+        cost=tuple(_cost(c, f"cost[{v}]") for v, c in enumerate(columns["cost"])),
         requests=_integers(columns["requests"], "requests"),
     )
 
 
 def _integer(value: object, where: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return _short(value, where)
     raise InstanceError(f"{where} = {value!r}: expected an integer")
 
 

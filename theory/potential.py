@@ -234,8 +234,8 @@ def check_potential(
     Raises
     ------
     InstanceError
-        If the capacities are out of range or the schedule is not feasible (for a policy with
-        signed credits: not lazy).
+        If the capacities are no integers or out of range, or the schedule is no sequence of sets
+        of nodes, or not feasible (for a policy with signed credits: not lazy).
 
     Examples
     --------
@@ -271,6 +271,8 @@ def check_run(
     """:func:`check_potential` on a fresh transcription, registered or not."""
     instance, k = algorithm.instance, algorithm.k
     bound(k, h)  # checks 1 <= h <= k
+    if schedule is not None and not isinstance(schedule, Sequence):
+        raise InstanceError(f"schedule: expected a sequence of sets, got {type(schedule).__name__}")
     states = optimal_states(instance, h) if schedule is None else tuple(schedule)
     offline_cost = check_states(instance, h, states, lazy=algorithm.signed)
     checker = _Checker(algorithm, h, weights(potential, instance, k, h), keep_events)

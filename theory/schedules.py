@@ -10,9 +10,10 @@ against theirs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from random import Random
 
-from cache_worthy.theory.instance import Instance, InstanceError, Number
+from cache_worthy.theory.instance import Instance, InstanceError, Number, is_integer
 from cache_worthy.theory.steps import OptEvict, OptLoad
 
 States = tuple[frozenset[int], ...]
@@ -49,9 +50,16 @@ def check_states(
     total: Number = 0
     before: frozenset[int] = frozenset()
     for t, (v, state) in enumerate(zip(instance.requests, states, strict=True)):
+        if not isinstance(state, AbstractSet):
+            raise InstanceError(f"schedule: state {t} is of type {type(state).__name__}, not a set")
+        strange = [u for u in state if not (is_integer(u) and 0 <= u < instance.n)]
+        if strange:
+            raise InstanceError(
+                f"schedule: state {t} holds {strange[0]!r}: expected nodes, 0..{instance.n - 1}"
+            )
         path = instance.path(v)
         closed = all(instance.parent[u] is None or instance.parent[u] in state for u in state)
-        if not closed or not state.issuperset(path):
+        if not closed or not state >= set(path):
             raise InstanceError(f"schedule: request {t} to node {v} is not served")
         if sum(instance.size[u] for u in state) > h:
             raise InstanceError(f"schedule: more than h = {h} resident after request {t}")

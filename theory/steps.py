@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
 
-from cache_worthy.theory.instance import Instance, InstanceError, Number
+from cache_worthy.theory.instance import Instance, InstanceError, Number, is_integer
 
 
 class ModelError(RuntimeError):
@@ -165,8 +165,8 @@ class Transcription(ABC):
     signed: ClassVar[bool] = False
 
     def __init__(self, instance: Instance, k: int, *, tie: Tie = "lru") -> None:
-        if k < 1:
-            raise InstanceError(f"k = {k}: expected a positive capacity")
+        if not is_integer(k) or k < 1:
+            raise InstanceError(f"k = {k!r}: expected a positive capacity, an integer")
         if tie not in TIES:
             raise InstanceError(f"tie = {tie!r}: expected one of {', '.join(TIES)}")
         self.instance = instance
@@ -377,6 +377,8 @@ def bound(k: int, h: int) -> Number:
     >>> bound(3, 2), bound(4, 4)
     (Fraction(3, 2), 4)
     """
+    if not (is_integer(h) and is_integer(k)):
+        raise InstanceError(f"h = {h!r}, k = {k!r}: expected integers")
     if not 1 <= h <= k:
         raise InstanceError(f"h = {h}: expected 1..k with k = {k}")
     return divide(k, k - h + 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import islice
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -254,3 +255,24 @@ def test_event_order_shows_in_the_steps() -> None:
     kinds = [type(s.event) for s in report.steps]
     assert {Rent, Evict, Load, OptLoad, OptEvict} <= set(kinds)
     assert [s.request for s in report.steps] == sorted(s.request for s in report.steps)
+
+
+@pytest.mark.parametrize(
+    ("k", "h", "schedule", "message"),
+    [
+        (3.0, 2, None, "k = 3.0"),
+        ("3", 2, None, "k = '3'"),
+        (True, 1, None, "k = True"),
+        (3, 2.0, None, "h = 2.0"),
+        (3, "2", None, "h = '2'"),
+        (3, 2, [frozenset({0, 1, 9})] * 6, "state 0 holds 9"),
+        (3, 2, [frozenset({0, 1, -1})] * 6, "state 0 holds -1"),
+        (3, 2, [frozenset({"0"})] * 6, "state 0 holds '0'"),
+        (3, 2, [[0, 1]] * 6, "state 0 is of type list"),
+        (3, 2, [None] * 6, "state 0 is of type NoneType"),
+        (3, 2, 7, "expected a sequence of sets, got int"),
+    ],
+)
+def test_bad_arguments_are_instance_errors(k: Any, h: Any, schedule: Any, message: str) -> None:
+    with pytest.raises(InstanceError, match=message):
+        check_potential(WITNESS, k, h, schedule=schedule)
