@@ -111,9 +111,14 @@ def memory_section(memory: Memory, engine: str) -> list[str]:
     for n, text in enumerate(memory.minimum):
         out += typed("or" if n else "at least", text)
     if memory.minimum:
-        out += _prose(
-            "That is a minimum, before what is left out, and no reason to give it less memory."
-        )
+        text = "That is a minimum, before what is left out, and no reason to give it less memory."
+        room = _default_room(memory)
+        if room > 1.05 * memory.kv_bytes / 2**30:
+            text += (
+                f" The verdict above is for {_amount(memory.kv_bytes)}; --capacity-gib {room:g} asks "
+                "about what the default leaves, near enough."
+            )
+        out += _prose(text)
     if any("--num-gpu-blocks-override" in text for text in (*memory.flags, *memory.minimum)):
         out += _prose("Blocks are counted at block size 16; one of them is vLLM's own.")
     out += _prose("Left out: " + "; ".join(memory.left_out) + ".")
@@ -164,6 +169,14 @@ def typed(label: str, text: str, indent: int = 19) -> list[str]:
 def pins_note(text: str) -> list[str]:
     """Where the engine can hold a prefix."""
     return ["", *_prose(text)]
+
+
+def _default_room(memory: Memory) -> float:
+    """GiB for KV under the engine's default fraction, rounded down to two decimals."""
+    if memory.gpu_bytes is None or memory.room_bytes is None:
+        return 0.0
+    by_default = int(memory.default_fraction * memory.gpu_bytes) - memory.weights_bytes
+    return min(by_default, memory.room_bytes) * 100 // 2**30 / 100
 
 
 def _default(memory: Memory, engine: str) -> str:

@@ -189,6 +189,18 @@ def test_memory_flags_by_hand(run: Run) -> None:
     assert "keep it (the server chooses about 0.88)" in flat(text)
 
 
+@pytest.mark.parametrize(("engine", "gib"), [("sglang", "55.44"), ("vllm", "57.04")])
+def test_what_a_kept_default_leaves_can_be_asked_about(engine: str, gib: str, run: Run) -> None:
+    """0.88 * 80 - 14.957 for SGLang; vLLM's 0.92 is counted as 0.90: its activations are inside."""
+    sentence = "asks about what the default leaves"
+    _, text = analyze(run, scenario("scan_flood"), engine, "--gpu-gib", 80)
+    assert f"The verdict above is for 8.56 GiB; --capacity-gib {gib} {sentence}" in flat(text)
+    more = ("--gpu-gib", 80, "--capacity-gib", gib)
+    document, text = analyze(run, scenario("scan_flood"), engine, *more)
+    assert document["engine"]["memory"]["default_holds"] is True
+    assert sentence not in flat(text)
+
+
 def test_a_fraction_over_the_default_is_typed(run: Run) -> None:
     """(14.957 + 6.5) / 24 = 0.894: over what SGLang takes by itself, and within 90 percent."""
     more = ("--gpu-gib", 24, "--capacity-gib", 6.5)
