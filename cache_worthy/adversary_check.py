@@ -2,7 +2,8 @@
 
 INSTANCE.json holds {"parent", "size", "cost", "requests", "k", "h"}: a root is null or -1, costs
 are integers or "p/q", k is the policies' capacity and h the optimum's. Every policy of the
-workbench is run exactly; the optimum is exhaustive. With --json:
+workbench is run exactly; the optimum is exhaustive, in time exponential in the number of nodes: for
+large instances its progress is shown on a terminal, and elsewhere with -v. With --json:
 
     {"optimal_cost", "bound", "policies": {name: {"cost", "ratio", "exceeds"}}}
 
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
-from cache_worthy.output import check_output, to_json, write_output
+from cache_worthy.output import Progress, check_output, to_json, write_output
 
 if TYPE_CHECKING:
     from cache_worthy.theory.instance import Instance
@@ -56,10 +57,13 @@ def run(args: argparse.Namespace) -> int:
 
     check_output(args.output, args.force)
     instance, k, h = read_instance(args.instance)
+    progress = Progress(args.quiet, args.verbose)
     try:
-        report = compare(instance, k, h, args.tie)
+        report = compare(instance, k, h, args.tie, progress)
     except InstanceError as error:
         raise UsageError(f"{args.instance}: {error}") from None
+    finally:
+        progress.done()
     _check_printable(report, args.instance)
     text = to_json(report) if args.json else _words(report, instance, k, h, args.tie)
     write_output(text, args.output, args.force)
@@ -110,17 +114,27 @@ def read_instance(source: str) -> tuple[Instance, int, int]:
     return instance, k, h
 
 
-def compare(instance: Instance, k: int, h: int, tie: str) -> dict[str, Any]:
+def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) -> dict[str, Any]:
     """The document of the module's docstring, with exact numbers."""
     from cache_worthy.oracles.optimal import optimal_cost
     from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost
     from cache_worthy.theory.steps import bound, divide
 
-    optimum = optimal_cost(instance, h)
+    costs = {}
+    for name in ALGORITHMS:
+        progress.step(f"policy {name}")
+        costs[name] = exact_cost(name, instance, k, tie=tie)
+    total = len(instance.requests)
+    optimum = optimal_cost(
+        instance,
+        h,
+        lambda t, states: progress.step(
+            f"exhaustive optimum: request {t + 1:,} of {total:,}, {states:,} states"
+        ),
+    )
     limit = bound(k, h)
     policies = {}
-    for name in ALGORITHMS:
-        cost = exact_cost(name, instance, k, tie=tie)
+    for name, cost in costs.items():
         policies[name] = {
             "cost": cost,
             "ratio": divide(cost, optimum) if optimum else None,

@@ -2,8 +2,9 @@
 
 Two copies of a set of dear nodes, and h cheap unit nodes. In a phase every dear node of one copy is
 requested, then cheap ones the policy does not hold, until it lets a dear node go. An offline
-schedule with capacity h pays m M + h a phase (m dear nodes of cost M). Landlord pays at least
-m M + (h-1)(M-1), which is how its ratio on forests gets to 1 + (h-1)/m (proofs/refutation.md).
+schedule with capacity h pays m M + h a phase (m dear nodes of cost M; in a phase broken off, only
+the cheap ones it requested). Landlord pays at least m M + (h-1)(M-1), which is how its ratio on
+forests gets to 1 + (h-1)/m (proofs/refutation.md).
 """
 
 from __future__ import annotations
@@ -19,6 +20,14 @@ from cache_worthy.output import check_output, to_json, write_output
 if TYPE_CHECKING:
     from cache_worthy.theory.adversary import Play
 
+#: The forms that ``proofs/refutation.md`` speaks of.
+LANDLORDS = (
+    "landlord",
+    "landlord_eager",
+    "landlord_leaf_rent",
+    "landlord_clamped",
+    "landlord_keys",
+)
 SUMMARY = "play the adaptive phase construction against a live policy"
 
 
@@ -80,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     except InstanceError as error:
         raise UsageError(str(error)) from None
     report = _report(game, args.tie)
-    text = to_json(report) if args.json else _words(report)
+    text = to_json(report) if args.json else _words(report, args.limit)
     write_output(text, args.output, args.force)
     return 0
 
@@ -106,7 +115,11 @@ def _report(game: Play, tie: str) -> dict[str, Any]:
     }
 
 
-def _words(report: dict[str, Any]) -> str:
+def _words(report: dict[str, Any], limit: int) -> str:
+    from cache_worthy.theory.algorithms import COSIGNED
+
+    policy = report["policy"]
+    broken = sum(not phase["ended"] for phase in report["phases"])
     lines = [
         (
             f"{report['policy']} at k = {report['k']} against h = {report['h']}, paths of size "
@@ -119,17 +132,29 @@ def _words(report: dict[str, Any]) -> str:
     for number, phase in enumerate(report["phases"], start=1):
         note = "" if phase["ended"] else "  broken off: no dear node was let go"
         lines.append(f"{number:>5} {phase['requests']:>9} {phase['cost']!s:>12}{note}")
+    lines.append("")
+    if broken:
+        lines.append(
+            f"{broken} of {len(report['phases'])} phases were broken off at the limit of {limit:,} "
+            "requests; the offline schedule is charged only what they requested"
+        )
     lines += [
-        "",
         (
             f"cost {report['cost']}, an offline schedule pays {report['offline_cost']}: ratio at least "
             f"{float(report['ratio']):.4f}"
         ),
-        f"k/(k-h+1), the limit of cosigned Landlord: {float(report['bound']):.4f}"
-        + (" (exceeded)" if report["exceeds"] else ""),
-        (
-            f"1 + (h-1)/m, the limit of Landlord on such forests: {float(report['landlord_ratio']):.4f}"
-            f" (at least {report['landlord_phase_floor']} a phase)"
-        ),
+        f"k/(k-h+1), the limit of cosigned Landlord{'' if policy in COSIGNED else f', not of {policy}'}"
+        f": {float(report['bound']):.4f}" + (" (exceeded)" if report["exceeds"] else ""),
     ]
+    landlord = float(report["landlord_ratio"])
+    if policy in LANDLORDS:
+        floor = f" (at least {report['landlord_phase_floor']} a phase that is not broken off)"
+        lines.append(
+            f"1 + (h-1)/m, the limit of Landlord on such forests: {landlord:.4f}"
+            + (floor if broken < len(report["phases"]) else "")
+        )
+    else:
+        lines.append(
+            f"1 + (h-1)/m, the limit of Landlord on such forests, not of {policy}: {landlord:.4f}"
+        )
     return "\n".join(lines) + "\n"

@@ -19,6 +19,7 @@ Belady is optimal (established theory), and hand-computed instances; every sched
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import lcm
 
@@ -30,8 +31,11 @@ from cache_worthy.oracles.schedule import (
 )
 from cache_worthy.theory.instance import Instance, Number
 
+Progress = Callable[[int, int], None]
+"""Called before every request with its index and the number of states kept so far."""
 
-def optimal_cost(instance: Instance, capacity: int) -> Number:
+
+def optimal_cost(instance: Instance, capacity: int, progress: Progress | None = None) -> Number:
     """Least total cost of serving ``instance`` from an empty cache of ``capacity``.
 
     Parameters
@@ -39,6 +43,8 @@ def optimal_cost(instance: Instance, capacity: int) -> Number:
     instance : Instance
     capacity : int
         In size units, at least ``instance.floor``.
+    progress : callable, optional
+        Called with (request index, states) before every request; it may raise to stop the search.
 
     Returns
     -------
@@ -62,10 +68,12 @@ def optimal_cost(instance: Instance, capacity: int) -> Number:
     >>> optimal_cost(instance, 2)
     7
     """
-    return optimal_schedule(instance, capacity).cost
+    return optimal_schedule(instance, capacity, progress).cost
 
 
-def optimal_schedule(instance: Instance, capacity: int) -> Schedule:
+def optimal_schedule(
+    instance: Instance, capacity: int, progress: Progress | None = None
+) -> Schedule:
     """An optimal schedule, with the resident nodes right after every request.
 
     Loads happen only on request (lazy loading costs nothing: a load can always be put off to the
@@ -81,7 +89,7 @@ def optimal_schedule(instance: Instance, capacity: int) -> Schedule:
     (20, [[0, 1], [0, 2], [0, 1], [0, 2]])
     """
     require_capacity(instance, capacity)
-    masks = _search(instance, capacity)
+    masks = _search(instance, capacity, progress)
     nodes = range(instance.n)
     states = tuple(frozenset(u for u in nodes if mask >> u & 1) for mask in masks.states)
     cost = check_schedule(instance, capacity, states)
@@ -102,7 +110,7 @@ class _Answer:
         self.states = states
 
 
-def _search(instance: Instance, capacity: int) -> _Answer:
+def _search(instance: Instance, capacity: int, progress: Progress | None) -> _Answer:
     # Integers throughout: Fractions are scaled by their common denominator.
     scale = lcm(*(Fraction(c).denominator for c in instance.cost)) if instance.n else 1
     cost = [int(c * scale) for c in instance.cost]
@@ -118,6 +126,8 @@ def _search(instance: Instance, capacity: int) -> _Answer:
     layer: dict[int, int] = {0: 0}
     back: list[dict[int, int]] = []
     for t, v in enumerate(instance.requests):
+        if progress is not None:
+            progress(t, len(layer))
         path = paths[v]
         reached: dict[int, tuple[int, int]] = {}
         fitted: dict[int, list[int]] = {}

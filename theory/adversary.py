@@ -131,10 +131,21 @@ def phase_forest(
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What the policy paid in one phase; ``ended`` is False if no dear node left within the limit."""
+    """What the policy paid in one phase.
+
+    Attributes
+    ----------
+    cost : int or Fraction
+    requests : int
+    units : int
+        Different unit nodes requested.
+    ended : bool
+        False if no dear node left within the limit, so that the phase was broken off.
+    """
 
     cost: Number
     requests: int
+    units: int
     ended: bool
 
 
@@ -163,8 +174,12 @@ class Play:
 
     @property
     def offline(self) -> Number:
-        """An offline schedule's cost, ``phases * (m M + h)``: at least the optimum."""
-        return len(self.phases) * self.stage.phase_offline
+        """An offline schedule's cost, at least the optimum.
+
+        ``m M + h`` a phase; in a phase that was broken off, only the units that it requested.
+        """
+        spared = sum(self.stage.h - p.units for p in self.phases if not p.ended)
+        return len(self.phases) * self.stage.phase_offline - spared
 
     @property
     def ratio(self) -> Number:
@@ -234,7 +249,8 @@ def play(
         while algorithm.resident.issuperset(dear) and len(requests) - since < limit:
             ask(next(u for u in stage.units if u not in algorithm.resident))
         ended = not algorithm.resident.issuperset(dear)
-        done.append(Phase(algorithm.cost - paid, len(requests) - since, ended))
+        units = len(set(requests[since:]).difference(dear))
+        done.append(Phase(algorithm.cost - paid, len(requests) - since, units, ended))
     forest = stage.forest
     instance = Instance(forest.parent, forest.size, forest.cost, tuple(requests))
     return Play(policy, stage, tuple(done), instance)

@@ -101,6 +101,15 @@ def test_an_optimum_of_nothing_has_no_ratio(check: Run) -> None:
     assert "-" in check(SMALLEST | {"cost": [0, 0, 0, 0]})[1]
 
 
+def test_progress_of_the_optimum_goes_to_stderr(check: Run) -> None:
+    code, out, err = check(SMALLEST, "-v", "--json")
+    assert code == 0
+    assert json.loads(out)["optimal_cost"] == 7
+    assert "policy cosigned" in err
+    for t in range(1, 7):
+        assert f"exhaustive optimum: request {t} of 6" in err
+
+
 def test_words_say_the_same(check: Run) -> None:
     code, out, _ = check(SMALLEST)
     assert code == 0
@@ -181,6 +190,27 @@ def test_play_cosigned_stays_within_the_bound(run: Run) -> None:
     assert code == 0
     assert "k/(k-h+1), the limit of cosigned Landlord: 1.8000\n" in out
     assert "exceeded" not in out
+    assert "the limit of Landlord on such forests, not of cosigned: 5.0000" in out
+
+
+def test_play_of_other_policies_names_no_limit_as_theirs(run: Run) -> None:
+    code, out, _ = run("adversary", "play", "--policy", "lru", "--k", 9, "--h", 5,
+                       "--path", 5, "--phases", 2)  # fmt: skip
+    assert code == 0
+    assert "k/(k-h+1), the limit of cosigned Landlord, not of lru: 1.8000" in out
+    assert "1 + (h-1)/m, the limit of Landlord on such forests, not of lru: 5.0000" in out
+    assert "496" not in out
+
+
+def test_play_of_broken_off_phases_charges_what_was_requested(run: Run) -> None:
+    """Phases of four requests at k = 9: one dear node of cost 100, three units."""
+    options = ("--policy", "landlord", "--k", 9, "--h", 5, "--path", 5, "--phases", 2, "--limit", 4)
+    document = json.loads(run("adversary", "play", *options, "--json")[1])
+    assert [p["ended"] for p in document["phases"]] == [False, False]
+    assert document["offline_cost"] == 2 * (100 + 3)
+    out = run("adversary", "play", *options)[1]
+    assert "2 of 2 phases were broken off at the limit of 4 requests" in out
+    assert "(at least 496 a phase" not in out
 
 
 @pytest.mark.parametrize(

@@ -104,5 +104,9 @@ def test_arguments_are_checked(arguments: tuple[int, ...], message: str) -> None
 def test_a_phase_is_broken_off_at_the_limit() -> None:
     game = play("landlord", 3, 2, 2, 1, cost=1000, limit=10)
     assert not game.phases[0].ended
+    assert optimal_cost(game.instance, 2) <= game.offline
+    short = play("landlord", 3, 2, 2, 2, cost=1000, limit=2)
+    assert [p.units for p in short.phases] == [1, 1]
+    assert optimal_cost(short.instance, 2) <= short.offline == 2 * (1000 + 1)
     with pytest.raises(InstanceError, match="phases"):
         play("landlord", 3, 2, 2, 0)
