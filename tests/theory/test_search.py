@@ -21,7 +21,7 @@ from cache_worthy.theory.cycles import CycleError, offline_mean, online_mean
 from cache_worthy.theory.forests import forests, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.load_counts import Schedules
-from cache_worthy.theory.search import cycle_scope, find
+from cache_worthy.theory.search import Task, _Explorer, _Run, cycle_scope, find
 from cache_worthy.theory.steps import bound
 from cache_worthy.theory.symbolic import Linear, Space, courses, symbolic_instance
 
@@ -237,6 +237,22 @@ def test_cycle_mean_is_the_limit_of_finite_optima() -> None:
 
 def test_search_for_cycles_says_unsat_below_the_shortest() -> None:
     assert find("landlord", 4, 4, k=3, h=2, cycle=True).status == "unsat"
+
+
+@pytest.mark.parametrize(
+    ("policy", "seen"), [("landlord", True), ("landlord_keys", True), ("freq_landlord", False)]
+)
+def test_the_search_sees_the_published_cycle(policy: str, seen: bool) -> None:
+    """On this forest and cycle alone, over all costs: a counter nobody reads would hide it."""
+    task = Task(policy, CYCLE.parent, CYCLE.size, 3, 2, len(CYCLE.requests), cycle=True)
+    explorer = _Explorer(task, None)
+    algorithm = ALGORITHMS[policy](explorer.instance, 3)
+    runs = [_Run(algorithm, {}, (Fraction(1),) * 4, (0,) * 4)]
+    layer = explorer.schedules.start()
+    for v in CYCLE.requests:
+        layer = explorer.schedules.advance(layer, v)
+    runs = explorer._repeat(runs, CYCLE.requests)
+    assert explorer._cycle_violated(CYCLE.requests, runs, layer) is seen
 
 
 def test_frequencies_return_only_where_every_node_is_evicted() -> None:
