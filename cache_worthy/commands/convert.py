@@ -7,7 +7,7 @@ it is not 512. A name that ends in .gz or .zst is written compressed.
 --anonymise is for sharing a trace without its content: block ids are replaced by keyed hashes under
 a fresh secret key that is thrown away, and times count from the first request in whole minutes.
 What a reader still learns: the length of every prompt and answer, how many requests there were in
-each minute and in which order, and which requests share how long a prefix (so, how many different
+each minute and in which order, their priorities as ranks, and which requests share how long a prefix (so, how many different
 preambles there are and how long conversations run). No text, token, model, tenant or request id is
 written, with or without the option.
 """
@@ -30,7 +30,7 @@ STEP = 60_000
 
 LEAKS = (
     "anonymised: ids re-keyed, times in whole minutes; still readable: prompt and answer lengths, "
-    "requests a minute and their order, which requests share how long a prefix"
+    "requests a minute and their order, ranks of priorities, which requests share how long a prefix"
 )
 
 
@@ -56,6 +56,9 @@ def run(args: argparse.Namespace) -> int:
     key = secrets.token_bytes(32) if args.anonymise else b""
     start = next((r.timestamp for r in log.requests if r.timestamp is not None), 0)
     lines: list[str] = []
+    # 0 is what a record without a priority has, so ranks count from it to both sides.
+    levels = sorted({r.priority for r in log.requests} | {0})
+    rank = {level: n - levels.index(0) for n, level in enumerate(levels)}
     for request in log.requests:
         ids: list[int] = []
         parent = -1
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         if request.output_length is not None:
             record["output_length"] = request.output_length
         if request.priority:
-            record["priority"] = request.priority
+            record["priority"] = rank[request.priority] if key else request.priority
         if log.block_tokens != BLOCK_SIZE_TOKENS:
             record["block_size"] = log.block_tokens
         record["hash_ids"] = [_rekeyed(i, key) for i in ids] if key else ids

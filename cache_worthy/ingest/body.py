@@ -11,6 +11,7 @@ from cache_worthy.ingest.record import (
     Record,
     Tokens,
     Unusable,
+    count,
     kind,
     label,
     lookup,
@@ -32,6 +33,23 @@ def body_field(body: object) -> str | None:
 def time_of(record: Mapping[str, object]) -> int | float | None:
     """The arrival time under one of its usual names."""
     return next((t for f in TIMES if (t := to_ms(record.get(f))) is not None), None)
+
+
+def answer_length(record: Mapping[str, object]) -> int | None:
+    """Tokens of the answer, where the record counts them; a CSV cell is text.
+
+    Examples
+    --------
+    >>> answer_length({"completion_tokens": "7"}), answer_length({"output_length": 3})
+    (7, 3)
+    """
+    for name in ("output_length", "completion_tokens"):
+        value = record.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+            value = int(value)
+        if (tokens := count(value)) is not None:
+            return tokens
+    return None
 
 
 def parsed(value: object) -> object:
@@ -93,9 +111,13 @@ def prompts(
     )
     answers = body.get("n")
     time = time_of(record)
+    found = contents(body, field)
+    # The tokens of several prompts' answers are counted together.
+    answer = answer_length(record) if len(found) == 1 else None
     return tuple(
         Prompt(
             content=content,
+            output_length=answer,
             timestamp=time,
             model=label(body.get("model", record.get("model"))),
             salt=salt,
@@ -103,7 +125,7 @@ def prompts(
             request_id=label(request_id),
             answers=answers if type(answers) is int and answers > 1 else 1,
         )
-        for content in contents(body, field)
+        for content in found
     )
 
 

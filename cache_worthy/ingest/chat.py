@@ -116,8 +116,8 @@ def _tool(tool: object) -> object:
         return tool
     inner = tool.get("function")
     if not isinstance(inner, dict):
-        inner = {k: v for k, v in tool.items() if k not in ("type", "cache_control")}
-    out = dict(inner)
+        inner = {k: v for k, v in tool.items() if k != "type"}
+    out = {k: v for k, v in inner.items() if k != "cache_control"}
     if "input_schema" in out:
         out["parameters"] = out.pop("input_schema")
     return out
@@ -183,9 +183,9 @@ def _part(
     elif what in (None, "text") and isinstance(part.get("content"), str):
         texts.append(str(part["content"]))
     else:
-        digest = blake2b(
-            canonical(part).encode("utf-8", "surrogatepass"), digest_size=8
-        ).hexdigest()
+        # A cache breakpoint moves from turn to turn and is no part of what the model reads.
+        source = canonical({k: v for k, v in part.items() if k != "cache_control"})
+        digest = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         texts.append(f"<|{what if isinstance(what, str) else 'part'}:{digest}|>")
 
 

@@ -1,12 +1,13 @@
 """Recorded conversations: ShareGPT (``conversations``), LMSYS and WildChat (``conversation``).
 
 One record is many requests: the prompt of turn k is all that stands before it. There is no arrival
-time of a turn, so the assumed order is conversation after conversation, turn after turn.
+time of a turn (a record's time is the end of the whole conversation, so it is not used), so the
+assumed order is conversation after conversation, turn after turn.
 """
 
 from __future__ import annotations
 
-from cache_worthy.ingest.body import as_dict, time_of
+from cache_worthy.ingest.body import as_dict
 from cache_worthy.ingest.chat import Chat, ChatError, read_messages, read_tools, turns
 from cache_worthy.ingest.record import Prompt, Record, Unusable, label
 
@@ -40,7 +41,5 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     except ChatError as error:
         raise Unusable(str(error)) from error
     chat = Chat(messages, read_tools(row.get("tools")))
-    time, model = time_of(row), label(row.get("model"))
-    return tuple(
-        Prompt(content=chat.first(n), timestamp=time, model=model) for n in turns(messages)
-    )
+    model = label(row.get("model"))
+    return tuple(Prompt(content=chat.first(n), model=model) for n in turns(messages))

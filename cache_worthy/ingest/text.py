@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cache_worthy.ingest.body import as_dict, contents, time_of
 from cache_worthy.ingest.chat import ChatError, read_chat
-from cache_worthy.ingest.record import Prompt, Record, Unusable, kind, label, priority_of
+from cache_worthy.ingest.record import Prompt, Record, Unusable, count, kind, label, priority_of
 
 NAME = "text"
 SUMMARY = "the prompt as text or messages in a JSON record"
@@ -51,6 +51,7 @@ def _prompt(row: dict[str, object], content: object) -> Prompt:
     answers = row.get("n")
     return Prompt(
         content=content,  # type: ignore[arg-type]
+        output_length=count(row.get("output_length")),
         timestamp=time_of(row),
         model=label(row.get("model")),
         salt=label(row.get("cache_salt")),

@@ -649,3 +649,42 @@ def test_otel_messages_on_an_event_of_the_span(write: Write) -> None:
     assert there.requests == here.requests
     old = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi"}
     assert read_log(write({"attributes": old})).requests == here.requests
+
+
+def test_moved_cache_breakpoints_change_nothing(write: Write) -> None:
+    """Anthropic clients mark another part each turn; the model never reads the mark."""
+
+    def asked(mark: dict[str, object]) -> dict[str, object]:
+        source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+        parts = [{"type": "image", "source": source, **mark}, {"type": "text", "text": "what?"}]
+        tool = {"type": "function", "function": {"name": "f", "parameters": {}, **mark}}
+        return {"messages": [{"role": "user", "content": parts}], "tools": [tool]}
+
+    log = read_log(write(asked({}), asked({"cache_control": {"type": "ephemeral"}})))
+    assert log.requests[0].hash_ids == log.requests[1].hash_ids
+
+
+def test_answer_lengths_beside_texts(write: Write) -> None:
+    text = write({"text_input": "a", "output_length": 9}, {"text_input": "b"})
+    assert [r.output_length for r in read_log(text).requests] == [9, None]
+    messages = [{"role": "user", "content": "a"}]
+    row: dict[str, object] = {"startTime": "2026-06-02 08:15:09", "messages": messages}
+    counts: list[dict[str, object]] = [{"completion_tokens": 5}, {"completion_tokens": "6"}, {}]
+    spend = write(*[{"request_id": f"r{i}", **row, **c} for i, c in enumerate(counts)])
+    assert [r.output_length for r in read_log(spend).requests] == [5, 6, None]
+
+
+def test_anonymised_priorities_are_ranks(write: Write, run: Run) -> None:
+    given = [7_000_123, 0, -55, 12, 7_000_123]
+    file = write(*[{"priority": p, "hash_ids": [i]} for i, p in enumerate(given)])
+    _, out, err = run("convert", file, "--anonymise")
+    assert [json.loads(row).get("priority", 0) for row in out.splitlines()] == [2, 0, -1, 1, 2]
+    assert "priorities" in err
+
+
+def test_the_end_of_a_conversation_is_no_arrival(write: Write) -> None:
+    talk = [{"role": r, "content": r} for r in ("user", "assistant", "user", "assistant")]
+    times = ("2023-04-09T00:10:00+00:00", "2023-04-09T00:05:00+00:00")
+    log = read_log(write(*[{"conversation": talk, "timestamp": t} for t in times]))
+    assert [r.timestamp for r in log.requests] == [None] * 4
+    assert log.order == "file order (no arrival times)"
