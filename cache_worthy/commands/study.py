@@ -112,8 +112,9 @@ def run(args: argparse.Namespace) -> int:
 
     threads = _one_blas_thread()
     from cache_worthy import __version__, study
+    from cache_worthy.sim.engine import BLOCK_SIZE
 
-    progress = Progress(args.quiet)
+    progress = Progress(args.quiet, args.verbose)
     try:
         if args.log is not None:
             of_log = study.measure_log(
@@ -128,12 +129,18 @@ def run(args: argparse.Namespace) -> int:
             holds = of_log.skips_agree
             document: object = of_log
         else:
+            pool = args.pool_blocks or study.DEFAULT_POOL_BLOCKS
+            if max(args.prefix_lens) > pool * BLOCK_SIZE:
+                raise UsageError(
+                    f"--prefix-lens {max(args.prefix_lens)}: does not fit a pool of {pool} blocks of "
+                    f"{BLOCK_SIZE} tokens; expected less, or give --pool-blocks"
+                )
             measured = study.measure(
                 args.prefix_lens,
                 requests=args.requests or 32,
                 tenants=args.tenants,
                 rate=args.rate,
-                pool_blocks=args.pool_blocks or study.DEFAULT_POOL_BLOCKS,
+                pool_blocks=pool,
                 repeats=args.repeats,
                 probe=args.repeat_probe,
                 blas_threads=threads,

@@ -339,6 +339,8 @@ def agreement(a: Sequence[Served], b: Sequence[Served]) -> Agreement:
     difference = 0.0
     margin = np.inf
     for one, two in zip(a, b, strict=True):
+        if not (np.isfinite(one.logits).all() and np.isfinite(two.logits).all()):
+            raise InvariantError("a logit is not finite: nothing can be compared")
         same = [x == y for x, y in zip(one.tokens, two.tokens, strict=True)]
         upto = same.index(False) + 1 if False in same else len(same)
         difference = max(difference, float(np.abs(one.logits[:upto] - two.logits[:upto]).max()))

@@ -75,7 +75,7 @@ def chat_workload(
         raise InvariantError("two user turns begin alike; another seed or a larger vocabulary")
     systems = [
         tuple(np.random.default_rng([seed, 1, t]).integers(0, vocabulary, prefix_tokens).tolist())
-        for t in range(tenants)
+        for t in range(min(tenants, requests))
     ]
     return [
         EngineRequest(systems[i % tenants] + turns[i], answer_tokens, i / rate)

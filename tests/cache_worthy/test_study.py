@@ -268,3 +268,13 @@ def test_the_script_is_the_command() -> None:
     )
     assert done.returncode == 2
     assert done.stderr.startswith("cache-worthy: --results outputs/results.csv: cannot read")
+
+
+def test_a_prefix_that_never_fits_is_refused_before_anything_runs(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    results = tmp_path / "r.csv"
+    code, out, err = run("study", "--prefix-lens", "0,99999999999", "--results", results)
+    assert (code, out) == (2, "")
+    assert "does not fit a pool of 1024 blocks" in err
+    assert not results.exists()
