@@ -2,7 +2,8 @@
 
 Blocks are numbered by first appearance; the same id under two different parents is two blocks.
 Requests, their order, lengths and times are the log's own; block_size stands in the records where
-it is not 512. A name that ends in .gz or .zst is written compressed.
+it is not 512. Under --order file, times that step back are left out, as a reader would sort by them.
+A name that ends in .gz or .zst is written compressed.
 
 --anonymise is for sharing a trace without its content: block ids are replaced by keyed hashes under
 a fresh secret key that is thrown away, and times count from the first request in whole minutes.
@@ -19,6 +20,7 @@ import gzip
 import json
 import secrets
 from hashlib import blake2b
+from itertools import pairwise
 
 from cache_worthy import arguments as arg
 from cache_worthy.output import check_output, note, write_output
@@ -31,6 +33,11 @@ STEP = 60_000
 LEAKS = (
     "anonymised: ids re-keyed, times in whole minutes; still readable: prompt and answer lengths, "
     "requests a minute and their order, ranks of priorities, which requests share how long a prefix"
+)
+
+
+NO_TIMES = (
+    "times left out: in file order they step back, and whoever reads the trace would sort by them"
 )
 
 
@@ -54,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     log = arg.read_log(args)
     number: dict[tuple[int, object], int] = {}
     key = secrets.token_bytes(32) if args.anonymise else b""
-    start = next((r.timestamp for r in log.requests if r.timestamp is not None), 0)
+    times = [r.timestamp for r in log.requests if r.timestamp is not None]
+    timed = all(a <= b for a, b in pairwise(times))
+    start = times[0] if times else 0
     lines: list[str] = []
     # 0 is what a record without a priority has, so ranks count from it to both sides.
     levels = sorted({r.priority for r in log.requests} | {0})
@@ -66,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             parent = number.setdefault((parent, block), len(number))
             ids.append(parent)
         record: dict[str, object] = {}
-        if request.timestamp is not None:
+        if timed and request.timestamp is not None:
             time = request.timestamp
             record["timestamp"] = int((time - start) // STEP * STEP) if key else time
         record["input_length"] = request.input_length
@@ -85,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
     elif args.output.endswith(".gz"):
         data = gzip.compress(text.encode(), mtime=0)
     write_output(data, args.output, args.force)
+    if not timed:
+        note(NO_TIMES, args.quiet)
     if key:
         note(LEAKS, args.quiet)
     return 0

@@ -294,7 +294,10 @@ class _Reading:
         self.ended_early += source.cut_short
 
     def _broken(self, place: str, value: Broken) -> tuple[str, str, bool] | None:
-        if self.format is not None and self.format.INTERLEAVED and not value.opens:
+        chosen = self.format
+        if chosen is not None and chosen.INTERLEAVED and not value.opens:
+            if value.text and chosen.detect(value.text):  # a request whose prompt cannot be trusted
+                return place, value.reason, False
             self.other += 1
             return None
         return place, value.reason, value.opens

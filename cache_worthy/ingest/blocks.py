@@ -174,6 +174,8 @@ class Cutter:
                 self.from_chat += 1
             else:
                 text = content
+            if prompt.cut_mark:
+                text = text.partition(prompt.cut_mark)[0]
             if self.encode is None:
                 block = self._block(None, False)
                 size = self.options.chars_per_block

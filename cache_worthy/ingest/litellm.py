@@ -1,11 +1,15 @@
 """LiteLLM spend logs: JSON lines, a JSON array, or CSV; prompts are JSON inside strings.
 
-Prompts are stored only where the operator turned that on.
+Prompts are stored only where the operator turned that on. The proxy cuts long strings in the middle
+and leaves a mark; only what stands before the first mark is used, in whole blocks.
 """
 
 from __future__ import annotations
 
+import dataclasses
+
 from cache_worthy.ingest.body import as_dict, body_field, parsed, prompts
+from cache_worthy.ingest.chat import Chat, render
 from cache_worthy.ingest.record import Prompt, Record, Skipped, Unusable
 
 NAME = "litellm"
@@ -22,6 +26,9 @@ NO_PROMPT = (
     "a spend log without its prompt; set store_prompts_in_spend_logs: true under general_settings "
     "of the LiteLLM proxy"
 )
+CUT = "... (litellm_truncated"
+"""What the proxy writes where it cut a string."""
+
 _MARKS = {"startTime", "spend", "proxy_server_request", "call_type"}
 
 
@@ -53,4 +60,11 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         body = {name: messages, "tools": parsed(row.get("tools"))}
     if row.get("model") is not None:
         body = {**body, "model": row["model"]}
-    return prompts(row, body, body_field(body) or "messages", row.get("request_id"))
+    found = prompts(row, body, body_field(body) or "messages", row.get("request_id"))
+    return tuple(dataclasses.replace(p, cut=True, cut_mark=CUT) if _is_cut(p) else p for p in found)
+
+
+def _is_cut(prompt: Prompt) -> bool:
+    content = prompt.content
+    text = render(content, "simple") if isinstance(content, Chat) else content
+    return isinstance(text, str) and CUT in text

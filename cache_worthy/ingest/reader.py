@@ -40,10 +40,13 @@ class Broken:
     reason : str
     opens : bool
         Whether it opens a JSON object: as the last one it is a log still being written.
+    text : str
+        A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
     """
 
     reason: str
     opens: bool
+    text: str = ""
 
 
 class _ConstantError(ValueError):
@@ -100,7 +103,8 @@ def _json_lines(
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             yield place, Broken(f"not UTF-8 text ({error.reason} at byte {error.start}); {HINT}",
-                                raw.lstrip().startswith(b"{"))  # fmt: skip
+                                raw.lstrip().startswith(b"{"),
+                                "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
             continue
         if not opens:
             yield place, text.strip()

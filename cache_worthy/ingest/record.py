@@ -60,6 +60,8 @@ class Prompt:
         Only a second mention of a request that the log also has at its arrival.
     cut : bool
         The log holds only a beginning of the prompt.
+    cut_mark : str
+        What the log writes where it cut a text; from its first occurrence on nothing is used.
     priority : int
         Of the request, where the log has one.
     answers : int
@@ -75,6 +77,7 @@ class Prompt:
     request_id: str | None = None
     echo: bool = False
     cut: bool = False
+    cut_mark: str = ""
     priority: int = 0
     answers: int = 1
 

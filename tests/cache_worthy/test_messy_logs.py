@@ -688,3 +688,40 @@ def test_the_end_of_a_conversation_is_no_arrival(write: Write) -> None:
     log = read_log(write(*[{"conversation": talk, "timestamp": t} for t in times]))
     assert [r.timestamp for r in log.requests] == [None] * 4
     assert log.order == "file order (no arrival times)"
+
+
+def test_litellm_prompts_cut_by_the_proxy(write: Write) -> None:
+    """Only whole blocks before the mark count: tails behind it are no prefix."""
+
+    def row(n: int, tail: str) -> dict[str, object]:
+        text = "S" * 700 + "... (litellm_truncated skipped 90000 chars) ..." + tail * 300
+        body = {"messages": [{"role": "user", "content": text}, {"role": "user", "content": "z"}]}
+        return {"request_id": f"r{n}", "spend": 0, "proxy_server_request": json.dumps(body)}
+
+    log = read_log(write(row(0, "a"), row(1, "b")), IngestOptions(block_size=16))
+    assert log.records.cut == 2
+    first, second = (r.hash_ids for r in log.requests)
+    assert first == second
+    assert len(first) == (len("<|user|>\n") + 700) // 64
+
+
+def test_times_that_step_back_are_not_converted(write: Write, run: Run) -> None:
+    """A reader would sort by them and lose the order asked for."""
+    file = write(*[{"timestamp": t, "hash_ids": [i]} for i, t in enumerate([5000, 1000, 9000])])
+    _, out, err = run("convert", file, "--order", "file")
+    rows = [json.loads(row) for row in out.splitlines()]
+    assert [r["hash_ids"] for r in rows] == [[0], [1], [2]]
+    assert not any("timestamp" in r for r in rows)
+    assert "times left out" in err
+    assert "times left out" not in run("convert", file)[2]
+
+
+def test_request_lines_that_are_no_utf8_are_unusable(tmp_path: Path) -> None:
+    line = "INFO 03-04 10:00:00 [logger.py:39] Received request c{}: prompt: 'x{}', params: p, prompt_token_ids: None."
+    rows = [line.format(n, "y").encode() for n in range(40)]
+    rows += [line.format(99, "@").encode().replace(b"@", b"\xff"), b"INFO other \xff"]
+    file = tmp_path / "vllm.log"
+    file.write_bytes(b"\n".join(rows) + b"\n")
+    log = read_log(file)
+    assert (len(log.requests), log.records.unusable, log.records.other_lines) == (40, 1, 1)
+    assert "line 41: not UTF-8" in log.records.first_unusable
