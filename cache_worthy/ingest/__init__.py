@@ -247,6 +247,7 @@ class _Reading:
         self.clock = _Clock()
         self.lengths: Counter[int] = Counter()
         self.at_longest: set[BlockId] = set()
+        self.longest: list[tuple[int, int]] = []  # place among the requests, whole blocks
         if options.format != "auto":
             names = {f.NAME: f for f in FORMATS}
             if options.format not in names:
@@ -403,7 +404,7 @@ class _Reading:
         if prompt.request_id is not None:
             self.seen[prompt.request_id] = logged
             self.promptless.pop(prompt.request_id, None)
-        if self.format is vllm:
+        if self.format is vllm and not prompt.cut:
             self._watch_lengths(prompt, request)
         self.requests.append(request)
 
@@ -413,11 +414,29 @@ class _Reading:
         size = len(content) if isinstance(content, str) else request.input_length
         if not self.lengths or size > max(self.lengths):
             self.lengths.clear()
+            self.longest.clear()
             self.at_longest.clear()
         if not self.lengths or size in self.lengths:
             self.lengths[size] += 1
+            by_characters = isinstance(content, str) and self.cutter.encode is None
+            a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
+            length = size if by_characters else request.input_length
+            self.longest.append((len(self.requests), length // (a_block or 1)))
             if request.hash_ids:
                 self.at_longest.add(request.hash_ids[-1])
+
+    def _drop_partial_blocks(self) -> None:
+        """Of requests cut by ``--max-log-len`` only the whole blocks before the cut are known."""
+        if len(self.at_longest) < 3 or 20 * len(self.longest) <= len(self.requests):
+            return
+        for place, blocks in self.longest:
+            self.cut += 1
+            # Prompts of one length may also be chance, so one without a whole block stays.
+            if blocks:
+                request = self.requests[place]
+                self.requests[place] = dataclasses.replace(
+                    request, hash_ids=request.hash_ids[:blocks]
+                )
 
     def log(self) -> Log:
         """The log, once every file is read.
@@ -431,6 +450,7 @@ class _Reading:
         for where, reason in self.promptless.values():
             self.unusable[reason] += 1
             self.first_unusable = self.first_unusable or f"{where}: {reason}"
+        self._drop_partial_blocks()
         chosen = self.format
         self._check_usable(name)
         if chosen is None or not self.requests:
@@ -439,8 +459,6 @@ class _Reading:
         requests, order, moved = _ordered(self.requests, self.options.order, name)
         cutter = self.cutter
         block = cutter.block_tokens or self.options.block_tokens
-        if len(self.at_longest) >= 3 and 20 * (most := sum(self.lengths.values())) > len(requests):
-            self.cut += most
         kinds = [self.options.tokenizer] * bool(cutter.from_text) + ["log"] * bool(
             cutter.from_tokens
         )

@@ -1,8 +1,9 @@
 """vLLM server logs: ``Received request`` lines with the prompt, or ``details`` lines at DEBUG.
 
 The prompt is a Python string literal and is read as one, so text that looks like the rest of the
-line does no harm. ``--max-log-len`` cuts without a mark; that is noticed only from many prompts of
-exactly the same, greatest length. The time has no year; a step back of half a year is a new year.
+line does no harm. ``--max-log-len`` cuts text and ids to one length without a mark; that is noticed
+from as many ids as characters in a line, or from many prompts of exactly the same, greatest length.
+The time has no year; a step back of half a year is a new year.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\
 _IDS = "prompt_token_ids: "
 _LORA = re.compile(r"lora_request: LoRARequest\((.{0,400})")
 _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
+
+EVIDENT = 32
+"""Characters and token ids of one number that are no chance any more."""
 
 HEAD_LENGTH = 600
 """Characters in which a line says what it is: prefix, time, place in the code, request id."""
@@ -96,6 +100,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
             timestamp=_time(record[: match.start()]),
             salt=lora[1].split(", lora_path")[0] if lora else None,
             request_id=request_id,
+            cut=text is not None and tokens is not None and EVIDENT <= len(text) == len(tokens),
             answers=int(answers[1]) if answers else 1,
         ),
     )

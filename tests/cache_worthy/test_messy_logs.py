@@ -423,6 +423,7 @@ def test_vllm_max_log_len_is_noticed(write: Write) -> None:
 
     cut = read_log(write(*[line(n, 500) for n in range(5)], line(6, 90)), SMALL)
     assert cut.records.cut == 5
+    assert [len(r.hash_ids) for r in cut.requests] == [500 // 64] * 5 + [-(-90 // 64)]
     assert read_log(write(*[line(n, 90 + n) for n in range(5)]), SMALL).records.cut == 0
 
 
@@ -725,3 +726,11 @@ def test_request_lines_that_are_no_utf8_are_unusable(tmp_path: Path) -> None:
     log = read_log(file)
     assert (len(log.requests), log.records.unusable, log.records.other_lines) == (40, 1, 1)
     assert "line 41: not UTF-8" in log.records.first_unusable
+
+
+def test_as_many_ids_as_characters_is_a_cut(write: Write) -> None:
+    line = "INFO 03-04 10:00:0{} [logger.py:39] Received request c{}: prompt: {!r}, params: p, prompt_token_ids: {}."
+    ids = list(range(40))
+    log = read_log(write(line.format(1, 1, "w" * 40, ids), line.format(2, 2, "w" * 90, ids)), SMALL)
+    assert log.records.cut == 1
+    assert [len(r.hash_ids) for r in log.requests] == [2, 3]
