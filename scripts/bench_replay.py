@@ -61,7 +61,10 @@ def main(argv: list[str] | None = None) -> int:
         "load_trace": lambda: load_trace(file),
         "build_forest": lambda: build_forest(paths),
     }
-    jobs |= {f"replay {p} at 2%, interned": run(p) for p in POLICIES}
+    jobs |= {
+        f"replay {p} at 2%, {'interned' if rule.key_rule else 'nodes'}": run(p)
+        for p, rule in POLICIES.items()
+    }
     found = timed(jobs, REPEATS)
     heap = timed(
         {
