@@ -16,6 +16,7 @@ from cache_worthy.ingest import Log, Records
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
+from cache_worthy.replays import Replays
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
@@ -38,6 +39,8 @@ class Options:
     own_policies : mapping of str to callable
         Factories of the user's policies by display name.
     top_pins : int
+    skip : frozenset of str
+        Sections to leave out, by their names in ``sections.SECTIONS``.
     """
 
     model: Model = DEFAULT_MODEL
@@ -45,7 +48,7 @@ class Options:
     capacity: Callable[[int, int], int | None] | None = None
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     top_pins: int = DEFAULT_PINS
-    bound: bool = True
+    skip: frozenset[str] = frozenset()
     engine: Engine = "generic"
     gpu_gib: float | None = None
     sglang_version: str | None = None
@@ -83,7 +86,7 @@ class Parameters:
     capacity_bytes: int | None
     own_policies: tuple[str, ...]
     pins: int
-    bound: bool
+    skip: tuple[str, ...]
     engine: Engine
     gpu_gib: float | None
     sglang_version: str | None
@@ -93,8 +96,9 @@ class Parameters:
 class Analysis:
     """The whole result: what ``--json`` writes and the tables render.
 
-    ``capacity``, ``policy``, ``bound`` and ``pin`` are None when question 1 ended the run, ``bound``
-    also when it was not asked for; ``engine`` is None for the generic engine too.
+    ``capacity``, ``policy``, ``pin`` and the sections of ``sections.SECTIONS`` are None when question
+    1 ended the run, the sections also when they were skipped; ``engine`` is None for the generic
+    engine too.
     """
 
     tool: str
@@ -134,7 +138,8 @@ def analyze(
     curve = table = recovery = pins = advice = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
-        curve = measure_curve(forest, size, cost, step)
+        replays = Replays(forest, size, cost, options.own_policies)
+        curve = measure_curve(replays, step)
         shown = chosen
         if shown is None and options.gpu_gib is not None:
             room = gpu_room(model, options.gpu_gib)
@@ -143,8 +148,8 @@ def analyze(
         capacities = table_capacities(
             workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, shown
         )
-        table = measure_policies(forest, size, cost, capacities, options.own_policies, step)
-        if options.bound:
+        table = measure_policies(replays, capacities, step)
+        if "bound" not in options.skip:
             recovery = measure_recovery(paths, forest.depth, cost, table, step)
         advice = advise(
             options.engine,
@@ -175,7 +180,7 @@ def analyze(
             capacity_bytes=chosen,
             own_policies=tuple(options.own_policies),
             pins=options.top_pins,
-            bound=options.bound,
+            skip=tuple(sorted(options.skip)),
             engine=options.engine,
             gpu_gib=options.gpu_gib,
             sglang_version=options.sglang_version,

@@ -6,10 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cache_worthy.sim.cost import BlockCost, BlockSize
-from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.replays import Replays
 
 POINTS = 20
 """Capacities on the curve, geometric from the floor to the working set."""
@@ -111,18 +108,15 @@ def knee(steps: Sequence[float | None], threshold: float = ELASTICITY_THRESHOLD)
 
 
 def measure_curve(
-    forest: PrefixForest,
-    size: BlockSize,
-    cost: BlockCost,
-    step: Callable[[str], None] = lambda text: None,
+    replays: Replays, step: Callable[[str], None] = lambda text: None
 ) -> CapacityCurve:
     """Replay the log at every capacity of the curve under the default policy."""
-    working_set = forest.distinct * size.block
-    capacities = geometric_capacities(forest.depth * size.block, working_set)
+    size, working_set = replays.size, replays.working_set
+    capacities = geometric_capacities(replays.forest.depth * size.block, working_set)
     results = []
     for i, capacity in enumerate(capacities, 1):
         step(f"capacity curve {i}/{len(capacities)}")
-        results.append(replay(forest, POLICIES[CURVE_POLICY](), capacity, size, cost))
+        results.append(replays.run(CURVE_POLICY, capacity))
     steps = elasticities(capacities, [r.total_cost for r in results])
     points = tuple(
         CapacityPoint(

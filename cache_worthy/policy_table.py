@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.errors import UsageError
-from cache_worthy.sim.cost import BlockCost, BlockSize
-from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.replays import Replays
 from cache_worthy.sim.policies import POLICIES, EvictionPolicy
-from cache_worthy.sim.replay import ReplayResult, replay
+from cache_worthy.sim.replay import ReplayResult
 
 FRACTIONS = (0.02, 0.05, 0.10, 0.25)
 """Capacities of the table beside the floor, the recommendation and the user's own."""
@@ -135,28 +133,6 @@ def user_factory(spec: str) -> Callable[[], EvictionPolicy]:
     return make
 
 
-def run_policy(
-    name: str,
-    factory: Callable[[], EvictionPolicy],
-    forest: PrefixForest,
-    capacity: int,
-    size: BlockSize,
-    cost: BlockCost,
-) -> ReplayResult:
-    """Replay; an error inside a user's policy becomes one clear line."""
-    if name in POLICIES:
-        return replay(forest, factory(), capacity, size, cost)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return replay(forest, factory(), capacity, size, cost)
-    except (InputError, UsageError):
-        raise
-    except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"--policy {name}: raised in replay: {type(error).__name__}: {error}"
-        ) from error
-
-
 def table_capacities(
     floor: int, working_set: int, recommended: int, yours: int | None
 ) -> list[tuple[int, str]]:
@@ -173,30 +149,27 @@ def table_capacities(
 
 
 def measure_policies(
-    forest: PrefixForest,
-    size: BlockSize,
-    cost: BlockCost,
+    replays: Replays,
     capacities: Sequence[tuple[int, str]],
-    own: Mapping[str, Callable[[], EvictionPolicy]],
     step: Callable[[str], None] = lambda text: None,
 ) -> PolicyTable:
     """Replay every policy at every capacity."""
-    factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **own}
-    working_set = forest.distinct * size.block
+    size = replays.size
+    own = tuple(name for name in replays.factories if name not in POLICIES)
     compulsory = 0
     rows = []
     for number, (capacity, label) in enumerate(capacities, 1):
         results: dict[str, ReplayResult] = {}
-        for name, factory in factories.items():
+        for name in replays.factories:
             step(f"policies at capacity {number}/{len(capacities)}: {name}")
-            results[name] = run_policy(name, factory, forest, capacity, size, cost)
+            results[name] = replays.run(name, capacity)
         compulsory = results[BASELINE].compulsory_cost
         least = min(r.total_cost for r in results.values())
         base = results[BASELINE].total_cost
         best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
         rows.append(
             PolicyRow(
-                fraction=capacity / working_set,
+                fraction=capacity / replays.working_set,
                 bytes=capacity,
                 blocks=capacity // size.block,
                 label=label,
@@ -221,8 +194,8 @@ def measure_policies(
     return PolicyTable(
         baseline=BASELINE,
         compulsory_cost=compulsory,
-        policies=tuple(factories),
-        outside_oracle_coverage=tuple(own),
+        policies=tuple(replays.factories),
+        outside_oracle_coverage=own,
         rows=tuple(rows),
     )
 
@@ -232,7 +205,7 @@ def _verdict(
     best: str,
     least: int,
     compulsory: int,
-    own: Mapping[str, object],
+    own: Sequence[str],
 ) -> str:
     costs = {r.total_cost for r in results.values()}
     if costs == {compulsory}:

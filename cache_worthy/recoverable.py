@@ -111,7 +111,7 @@ def measure_recovery(
         try:
             bound = offline_bound(trace, row.blocks, grouped=grouped, progress=step)
         except SolverError as error:
-            raise UsageError(f"question 4: {error}; --no-bound skips it") from error
+            raise UsageError(f"question 4: {error}; --skip bound leaves it out") from error
         if bound.interrupted:
             raise KeyboardInterrupt
         rows.append(

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import functools
-import textwrap
 from collections.abc import Iterable, Mapping
 
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.engines import pins_text
+from cache_worthy.layout import (
+    WIDTH,
+    counted,
+    fact,
+    gib,
+    gib_short,
+    percent,
+    prose,
+    question,
+    ratio,
+    title,
+    wrap,
+)
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
@@ -16,13 +27,13 @@ from cache_worthy.render_engine import memory_section, pins_note, policy_section
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution
 
-WIDTH = 72
-_wrap = functools.partial(textwrap.wrap, break_on_hyphens=False)
-_INDENT = "  "
-
 
 def render(analysis: Analysis) -> str:
-    """All sections that the run reached, and the footer."""
+    """All sections that the run reached, and the footer.
+
+    In this order: in short, workload, question 1, causes, capacity (2 and 3), cold start,
+    recoverable (4), policy (5), tails, sensitivity, over time, pins (6).
+    """
     out = [*_summary(analysis), *_workload(analysis)]
     out += _question_1(analysis)
     if analysis.capacity is not None:
@@ -42,44 +53,6 @@ def render(analysis: Analysis) -> str:
     return "\n".join(out) + "\n"
 
 
-def gib(size: int) -> str:
-    """Bytes as GiB with two decimals, four under a tenth."""
-    value = size / 2**30
-    return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
-
-
-def gib_short(size: int) -> str:
-    """Bytes in GiB with about three digits, for the head of a column."""
-    value = size / 2**30
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """A fraction as a percentage, ``--`` where undefined."""
-    return "--" if value is None else f"{100 * value:.{digits}f}%"
-
-
-def ratio(value: float | None) -> str:
-    """A cost ratio with four decimals, ``--`` where undefined."""
-    return "--" if value is None else f"{value:.4f}"
-
-
-def _title(text: str) -> list[str]:
-    return ["", _INDENT + text, _INDENT + "-" * (WIDTH - 2)]
-
-
-def _question(number: int, answer: str) -> list[str]:
-    return ["", f"  QUESTION {number}       {answer}"]
-
-
-def _prose(text: str) -> list[str]:
-    return _wrap(text, WIDTH, initial_indent="    ", subsequent_indent="    ")
-
-
-def _fact(name: str, text: str) -> list[str]:
-    return _wrap(text, WIDTH + 8, initial_indent=f"  {name:<17}", subsequent_indent=" " * 19)
-
-
 def _dist(d: Distribution, *, with_max: bool = True) -> str:
     if d.p50 is None:
         return "--"
@@ -96,41 +69,37 @@ def _tally(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")
 
 
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number} {noun}{'' if number == 1 else plural}"
-
-
 def _times(value: float | None) -> str:
     return "--" if value is None else f"{value:.1f}x"
 
 
 def _summary(a: Analysis) -> list[str]:
     """The answers in a line each; their reasons follow."""
-    out = _title("IN SHORT")
+    out = title("IN SHORT")
     if a.capacity is None or a.policy is None or a.pin is None:
-        out += _prose("Prefix caching is not worth enabling on this log (question 1).")
+        out += prose("Prefix caching is not worth enabling on this log (question 1).")
         return out
     best = a.capacity.recommended
     row = next(r for r in a.policy.rows if r.bytes == best.bytes)
-    out += _prose(
+    out += prose(
         f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill recompute."
     )
-    out += _prose(
+    out += prose(
         f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
         f"{gib(a.workload.floor_bytes)} is the least that serves this log."
     )
     if a.engine is not None:
         out += summary(a.engine, a.policy, a.input.block_tokens)
     else:
-        out += _prose(_advice("At that size", row, a.policy.baseline))
+        out += prose(_advice("At that size", row, a.policy.baseline))
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
-            out += _prose(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
+            out += prose(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
     if a.parameters.engine == "vllm":
-        out += _prose("vLLM cannot pin a prefix; what protects one is memory.")
+        out += prose("vLLM cannot pin a prefix; what protects one is memory.")
     elif a.pin.pins:
-        out += _prose(
-            f"Pinning {_count(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
+        out += prose(
+            f"Pinning {counted(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
             f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save."
         )
     return out
@@ -148,81 +117,81 @@ def _advice(where: str, row: PolicyRow, baseline: str) -> str:
 
 def _workload(a: Analysis) -> Iterable[str]:
     w, i = a.workload, a.input
-    yield from _title("WORKLOAD")
+    yield from title("WORKLOAD")
     kind = f"{'an' if i.format[0] in 'aeiou' else 'a'} {i.format} log"
-    yield from _fact("read as", f"{kind} (field {i.field!r})")
+    yield from fact("read as", f"{kind} (field {i.field!r})")
     if i.chars_per_block is not None:
-        yield from _fact(
+        yield from fact(
             "chunking",
             f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
             "(--chars-per-token; the sharing is exact, the scale is approximate)",
         )
         if i.tokenizer == "chars+log":
-            yield from _fact(
+            yield from fact(
                 "token ids",
                 "of the log beside text cut by characters: the two share no block; --tokenizer "
                 "lets them meet",
             )
     elif i.tokenizer is not None:
         what = "token ids of the log" if i.tokenizer == "log" else f"--tokenizer {i.tokenizer}"
-        yield from _fact("tokens", f"{what}, {i.block_tokens} a block")
+        yield from fact("tokens", f"{what}, {i.block_tokens} a block")
     elif i.block_tokens != BLOCK_SIZE_TOKENS:
-        yield from _fact("block size", f"{i.block_tokens} tokens")
+        yield from fact("block size", f"{i.block_tokens} tokens")
     if i.template is not None:
-        yield from _fact(
+        yield from fact(
             "template", f"{i.template} (--template; tools and messages as one text, by its rules)"
         )
     if i.ids_reinterned:
-        yield from _fact(
+        yield from fact(
             "block ids",
             "do not fix their prefix (an id occurs under two parents); read as (parent, id)",
         )
     if i.length_mismatches:
-        yield from _fact(
+        yield from fact(
             "lengths",
             f"{i.length_mismatches} records have more or fewer blocks than input_length / "
             f"{i.block_tokens} rounded up; their blocks are taken as they are",
         )
-    yield from _fact("model", a.parameters.model.name)
+    yield from fact("model", a.parameters.model.name)
     cut = f" ({i.skipped_truncated_lines} truncated last line skipped)"
-    yield from _fact("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
-    yield from _fact("left out", i.records.text())
-    yield from _fact("order", i.order)
+    yield from fact("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
+    yield from fact("left out", i.records.text())
+    yield from fact("order", i.order)
     if len(i.models) > 1:
-        yield from _fact("models", _tally(i.models))
+        yield from fact("models", _tally(i.models))
     if i.salts:
-        yield from _fact("salts", f"{_tally(i.salts)}; they share no block")
-    yield from _fact(
+        yield from fact("salts", f"{_tally(i.salts)}; they share no block")
+    yield from fact(
         "blocks",
         f"{w.block_references} references, {w.distinct_blocks} distinct  "
         f"({percent(w.reuse_fraction)} reuse)",
     )
-    yield from _fact(
+    yield from fact(
         "re-referenced",
         f"{percent(w.rereferenced_fraction)} of distinct blocks are ever asked for twice",
     )
     if w.reuse_distance.p50 is not None:
-        yield from _fact(
+        yield from fact(
             "reuse distance",
             f"{_dist(w.reuse_distance, with_max=False)} requests  (<=10: "
             f"{percent(w.reuse_within_10, 0)}, <=100: {percent(w.reuse_within_100, 0)})",
         )
-    yield from _fact("request depth", f"{_blocks(w.depth)} of {i.block_tokens} tokens")
-    yield from _fact("radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}")
-    yield from _fact(
+    yield from fact("request depth", f"{_blocks(w.depth)} of {i.block_tokens} tokens")
+    yield from fact("radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}")
+    yield from fact(
         "largest subtree",
-        f"{_count(w.largest_subtree_blocks, 'block')} must leave before its root can",
+        f"{counted(w.largest_subtree_blocks, 'block')} must leave before its root can",
     )
-    yield from _fact(
+    yield from fact(
         "cost spread",
         f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, "
         f"{_times(w.cost_per_byte_p90_over_p10)} per byte",
     )
     yield ""
-    yield from _fact("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
-    yield from _fact(
+    yield from fact("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
+    yield from fact(
         "minimum cache",
-        f"{gib(w.floor_bytes)} = {_count(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} of it   "
+        f"{gib(w.floor_bytes)} = {counted(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} of it   "
         "(your deepest request; less cannot serve it)",
     )
 
@@ -230,7 +199,7 @@ def _workload(a: Analysis) -> Iterable[str]:
 def _question_1(a: Analysis) -> list[str]:
     worth = a.worth
     if worth.worth_caching:
-        return _question(1, "WORTH CACHING") + _prose(
+        return question(1, "WORTH CACHING") + prose(
             "With unlimited memory and a perfect policy, prefix caching removes at most "
             f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
             "capacity and no policy can beat it, and a real cache lands under it."
@@ -241,7 +210,7 @@ def _question_1(a: Analysis) -> list[str]:
         else f"Even an unlimited cache would remove only {percent(worth.ceiling, 2)} of this "
         "log's prefill recompute."
     )
-    return _question(1, "NOT WORTH CACHING") + _prose(
+    return question(1, "NOT WORTH CACHING") + prose(
         f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "
         "that does not arise, so the run ends here."
     )
@@ -250,14 +219,14 @@ def _question_1(a: Analysis) -> list[str]:
 def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     w = a.workload
     whose = "the deployed default" if a.engine is None else "on the tree of this project"
-    out = _title(f"CAPACITY   under {curve.policy}, {whose}")
+    out = title(f"CAPACITY   under {curve.policy}, {whose}")
     out += [
         (
             f"  QUESTION 2       MINIMUM CACHE {gib(w.floor_bytes)} = "
             f"{percent(w.floor_fraction, 2)} of the working set"
         )
     ]
-    out += _prose(
+    out += prose(
         "A request pins its own path while it is served, so less memory than the deepest request "
         "cannot serve this log at all."
     )
@@ -279,8 +248,8 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     best = curve.recommended
     rest = w.working_set_bytes - best.bytes
     over = best.total_cost - w.compulsory_cost
-    out += _question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
-    out += _prose(
+    out += question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
+    out += prose(
         f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. Past it, the remaining "
         f"{gib(rest)} of KV buys {percent(over / best.total_cost if best.total_cost else 0.0)} "
         f"of the recompute you would still be paying there. Rule: {curve.rule} "
@@ -291,10 +260,10 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
 
 def _question_4(bound: Recovery | None) -> list[str]:
     if bound is None:
-        return _question(4, "NOT ASKED") + _prose(
-            "--no-bound was given: what any policy could still recover was not computed."
+        return question(4, "NOT ASKED") + prose(
+            "--skip bound was given: what any policy could still recover was not computed."
         )
-    out = _title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
+    out = title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
     out += [
         f"  {'':<23}{'over':>11}{'only':>11}{'':>11}{'perfect':>11}{'best':>9}",
         (
@@ -311,14 +280,14 @@ def _question_4(bound: Recovery | None) -> list[str]:
         )
     out += ["", "  QUESTION 4       CAPACITY-BOUND OR POLICY-BOUND"]
     for r in bound.rows:
-        out += _wrap(
+        out += wrap(
             f"{percent(r.fraction)}  {r.word}: {r.verdict}",
             WIDTH,
             initial_indent="    ",
             subsequent_indent=" " * 10,
         )
     out.append("")
-    out += _prose(
+    out += prose(
         f"Rule: {bound.rule}. The last four columns are shares of the first. "
         "Policy-bound does not say that a policy on offer gets it: read the last column; what it "
         "leaves needs the future, or more memory (the curve above)."
@@ -327,7 +296,7 @@ def _question_4(bound: Recovery | None) -> list[str]:
 
 
 def _policy(table: PolicyTable) -> list[str]:
-    out = _title("POLICY")
+    out = title("POLICY")
     out += [
         f"  compulsory cost  {table.compulsory_cost:.3e} FLOPs  (any cache pays this)",
         "",
@@ -356,7 +325,7 @@ def _policy(table: PolicyTable) -> list[str]:
     out += ["", "  QUESTION 5       VERDICT"]
     for row in table.rows:
         label = f" ({row.label})" if row.label else ""
-        out += _wrap(
+        out += wrap(
             f"{percent(row.fraction)}{label}  {row.verdict}",
             WIDTH,
             initial_indent="    ",
@@ -373,12 +342,12 @@ _PIN_TITLES = {
 
 
 def _pins(pins: Pins, engine: str) -> list[str]:
-    out = _title(f"PIN   {_PIN_TITLES[engine]}")
-    count = _count(len(pins.pins), "prefix", "es")
+    out = title(f"PIN   {_PIN_TITLES[engine]}")
+    shown = counted(len(pins.pins), "prefix", "es")
     verb = "protect" if len(pins.pins) != 1 else "protects"
     out += [
         (
-            f"  QUESTION 6       {count} {verb} at most "
+            f"  QUESTION 6       {shown} {verb} at most "
             f"{percent(pins.together_protected_fraction)} of what caching can save"
         ),
         "",
@@ -390,7 +359,7 @@ def _pins(pins: Pins, engine: str) -> list[str]:
             f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>14}"
         )
     out.append("")
-    out += _prose(
+    out += prose(
         f"Together: {gib(pins.together_bytes)} held resident protects at most "
         f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
         f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
@@ -432,5 +401,5 @@ def _footer(a: Analysis) -> list[str]:
         sentences.append("Nothing here is a bound.")
     return [
         "",
-        *_wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
+        *wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
     ]

@@ -57,7 +57,7 @@ class ReplayResult:
         Evicted nodes whose only use was their insertion.
     evicted_size, resident_size : int
         Sizes that left, and that remain.
-    matched : tuple of int
+    matched : sequence of int
         Blocks matched, request by request.
     """
 
@@ -73,7 +73,7 @@ class ReplayResult:
     evicted_once: int
     evicted_size: int
     resident_size: int
-    matched: tuple[int, ...] = field(repr=False)
+    matched: Sequence[int] = field(repr=False)
 
     @property
     def cost_ratio(self) -> float | None:

@@ -12,6 +12,7 @@ from cache_worthy import arguments as arg
 from cache_worthy.engine_replay import add_sglang_version
 from cache_worthy.engines import ENGINES
 from cache_worthy.output import Progress, check_output, to_json, write_output
+from cache_worthy.sections import SECTIONS, parse_skip
 
 SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
 
@@ -26,7 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pins", type=arg.positive_int, default=5, metavar="N", help="prefixes to list (5)"
     )
     parser.add_argument(
-        "--no-bound", action="store_true", help="skip question 4 (the lower bound takes seconds)"
+        "--skip",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME]",
+        help="sections to leave out, each of which takes time: "
+        + "; ".join(f"{name}, {what}" for name, what in SECTIONS.items()),
+    )
+    parser.add_argument(
+        "--no-bound", dest="skip", action="append_const", const="bound", help="as --skip bound"
     )
     parser.add_argument(
         "--engine",
@@ -66,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.sglang_version is not None:
         server_for(args.sglang_version)  # refuse it before the work
+    skip = parse_skip(args.skip)
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
     log = arg.read_log(args)
@@ -76,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         capacity=lambda distinct, block: arg.capacity_bytes(args, distinct, block),
         own_policies=own,
         top_pins=args.pins,
-        bound=not args.no_bound,
+        skip=skip,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,

@@ -57,7 +57,8 @@ def _radix_document(args: argparse.Namespace) -> Mapping[str, object]:
     """Replay a radix-tree policy, shipped or the user's own."""
     from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
-    from cache_worthy.policy_table import resolve_policy, run_policy
+    from cache_worthy.policy_table import resolve_policy
+    from cache_worthy.replays import run_policy
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.policies import POLICIES

@@ -17,6 +17,7 @@ from cache_worthy.capacity import (
     knee,
     measure_curve,
 )
+from cache_worthy.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import CapacityError
 from cache_worthy.sim.forest import build_forest
@@ -77,7 +78,7 @@ def test_geometric_capacities(floor: int, factor: int) -> None:
 
 def test_curve_of_a_log_whose_floor_is_its_working_set() -> None:
     forest = build_forest([(1, 2, 3), (1, 2, 3)])
-    curve = measure_curve(forest, BlockSize(), BlockCost())
+    curve = measure_curve(Replays(forest, BlockSize(), BlockCost()))
     assert [p.blocks for p in curve.points] == [3]
     assert curve.recommended.cost_ratio == 1.0
 
