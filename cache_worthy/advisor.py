@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from cache_worthy import __version__
 from cache_worthy.capacity import CapacityCurve, measure_curve
+from cache_worthy.coldstart import ColdStarts, measure_coldstart
 from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import Log, Records
+from cache_worthy.per_request import known_blocks
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
@@ -22,6 +24,7 @@ from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
+from cache_worthy.tails import Tails, measure_tails
 from cache_worthy.workload import Workload, Worth, measure_workload, measure_worth
 
 
@@ -113,6 +116,8 @@ class Analysis:
     bound: Recovery | None
     pin: Pins | None
     engine: EngineAdvice | None
+    coldstart: ColdStarts | None
+    tails: Tails | None
 
 
 def analyze(
@@ -135,7 +140,7 @@ def analyze(
     chosen = None
     if options.capacity is not None:
         chosen = options.capacity(forest.distinct, size.block)
-    curve = table = recovery = pins = advice = None
+    curve = table = recovery = pins = advice = coldstart = tails = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies)
@@ -170,6 +175,14 @@ def analyze(
             from_text=log.tokenizer is not None or log.chars_per_block is not None,
         )
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
+        known = known_blocks(forest)
+        if "coldstart" not in options.skip:
+            step("cold start")
+            lengths = [r.input_length for r in log.requests]
+            coldstart = measure_coldstart(replays, known, lengths, tokens, table)
+        if "tails" not in options.skip:
+            step("tails")
+            tails = measure_tails(replays, known, table)
     return Analysis(
         tool="cache-worthy",
         version=__version__,
@@ -211,6 +224,8 @@ def analyze(
         bound=recovery,
         pin=pins,
         engine=advice,
+        coldstart=coldstart,
+        tails=tails,
     )
 
 

@@ -23,7 +23,9 @@ from cache_worthy.layout import (
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
+from cache_worthy.render_coldstart import render_coldstart
 from cache_worthy.render_engine import memory_section, pins_note, policy_section, summary
+from cache_worthy.render_tails import render_tails
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution
 
@@ -38,6 +40,8 @@ def render(analysis: Analysis) -> str:
     out += _question_1(analysis)
     if analysis.capacity is not None:
         out += _capacity(analysis, analysis.capacity)
+    if analysis.coldstart is not None:
+        out += render_coldstart(analysis.coldstart)
     if analysis.policy is not None and analysis.capacity is not None:
         out += _question_4(analysis.bound)
         if analysis.engine is None:
@@ -45,6 +49,8 @@ def render(analysis: Analysis) -> str:
         else:
             out += policy_section(analysis.engine, analysis.policy)
             out += memory_section(analysis.engine.memory, analysis.engine.engine)
+    if analysis.tails is not None:
+        out += render_tails(analysis.tails)
     if analysis.pin is not None:
         advice = analysis.engine
         out += _pins(analysis.pin, analysis.parameters.engine)

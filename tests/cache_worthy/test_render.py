@@ -165,7 +165,60 @@ def compare(text: str, document: dict[str, Any]) -> None:
         f"{percent(pins['together_fraction_of_prefill'])} of the whole" in flat
     )
 
+    compare_coldstart(text, document["coldstart"])
+    compare_tails(text, document["tails"])
+
     assert max(map(len, text.splitlines())) <= 80
+
+
+def compare_coldstart(text: str, cold: dict[str, Any]) -> None:
+    lines = between(text, "COLD START", "steady:")[4:]
+    rows = [line for line in lines if re.search(r"%", line)]
+    labels = joined(" ".join(line[2:20] for line in lines))
+    assert labels == " ".join(row["label"] for row in cold["rows"])
+    assert len(rows) == len(cold["rows"])
+    for line, row in zip(rows, cold["rows"], strict=True):
+        size, *cells = line[20:].split()
+        assert float(size) == pytest.approx(row["bytes"] / 2**30, rel=0.01)
+        assert cells[:2] == [
+            "never" if row[k] is None else str(row[k]) for k in ("reached_after", "settled_after")
+        ]
+        assert cells[2:] == [
+            percent(row[half][kind])
+            for half in ("cold", "warm")
+            for kind in ("block", "token", "request")
+        ]
+    flat = joined(text)
+    assert f"hit rates; under {cold['policy']}" in flat
+    assert f"{cold['rule']} (window {cold['window_requests']}, half {cold['half_requests']}" in flat
+    assert f"Rates: {cold['rates']}." in flat
+
+
+def compare_tails(text: str, tails: dict[str, Any]) -> None:
+    lines = between(text, "TAILS", "tail:")[2:]
+    number = 0
+    for at in tails["capacities"]:
+        assert lines[number].strip() == f"{gib(at['bytes'])}, {at['label']}"
+        for line, row in zip(lines[number + 2 :], at["rows"], strict=False):
+            name, *cells = line.split()
+            assert name == row["policy"].rpartition(":")[2][:13]
+            assert cells == [
+                *[f"{row[k]:.2e}" for k in ("p50", "p95", "p99", "max")],
+                "--" if row["own_p99"] is None else f"{row['own_p99']:.3g}",
+                *[str(row[k]["requests"]) for k in ("deep", "cold", "first")],
+            ]
+        number += 2 + len(at["rows"])
+    assert not joined(" ".join(lines[number:]))
+    flat = joined(text)
+    lru = next(r for r in tails["capacities"][-1]["rows"] if r["policy"] == "lru")
+    deep = tails["deep_over_blocks"]
+    assert f"{tails['rule']} (p90: {deep} block{'' if deep == 1 else 's'})" in flat
+    assert (
+        f"Under lru, {percent(lru['tail_evicted_cost'] / lru['tail_cost'])} of the tail had" in flat
+    )
+    for kind in ("deep", "cold", "first"):
+        if lru[kind]["requests"]:
+            assert f"{kind} {lru[kind]['example_record']}" in flat
 
 
 def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
@@ -196,7 +249,18 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["cost_ratio", "elasticity", "protected_fraction", "verdict", "share"]
+    "cell",
+    [
+        "cost_ratio",
+        "elasticity",
+        "protected_fraction",
+        "verdict",
+        "share",
+        "settled_after",
+        "warm",
+        "p99",
+        "cold",
+    ],
 )
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
     """One changed number in the JSON must be seen."""
@@ -209,6 +273,14 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["pin"]["pins"][1]["protected_fraction"] += 0.001
     elif cell == "share":
         document["bound"]["rows"][0]["foresight"] += 0.001
+    elif cell == "settled_after":
+        document["coldstart"]["rows"][1]["settled_after"] = 7
+    elif cell == "warm":
+        document["coldstart"]["rows"][0]["warm"]["request"] += 0.001
+    elif cell == "p99":
+        document["tails"]["capacities"][0]["rows"][2]["p99"] *= 1.01
+    elif cell == "cold":
+        document["tails"]["capacities"][0]["rows"][1]["cold"]["requests"] += 1
     else:
         document["policy"]["rows"][0]["verdict"] = "nothing"
     with pytest.raises(AssertionError):
@@ -247,7 +319,7 @@ def test_question_1_ends_the_run(run: Run, write: Write) -> None:
         assert (ceiling >= 0.01) == worth == document["worth"]["worth_caching"]
         assert ("NOT WORTH CACHING" in text) != worth
         assert ("less than 1% of the prefill recompute" in joined(text)) != worth
-        for section in ("capacity", "policy", "pin"):
+        for section in ("capacity", "policy", "pin", "coldstart", "tails"):
             assert (document[section] is not None) == worth
         assert ("QUESTION 3" in text) == worth
 
