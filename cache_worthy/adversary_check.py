@@ -5,7 +5,7 @@ are integers or "p/q", k is the policies' capacity and h the optimum's. Every po
 workbench is run exactly; the optimum is exhaustive, in time exponential in the number of nodes: for
 large instances its progress is shown on a terminal, and elsewhere with -v. With --json:
 
-    {"optimal_cost", "bound", "policies": {name: {"cost", "ratio", "exceeds"}}}
+    {..., "optimal_cost", "bound", "policies": {name: {"cost", "ratio", "exceeds"}}}
 
 Exact numbers: integers, or "p/q". The ratio is null where the optimum pays nothing.
 """
@@ -18,13 +18,14 @@ import math
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
 from cache_worthy.output import Progress, check_output, to_json, write_output
 
 if TYPE_CHECKING:
+    from cache_worthy.adversary_documents import Check
     from cache_worthy.theory.instance import Instance
 
 LONGEST_BITS = int(4000 * math.log2(10))
@@ -53,6 +54,7 @@ def add_conventions(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; exit code 0 whatever it shows."""
+    from cache_worthy.schema import document
     from cache_worthy.theory.instance import InstanceError
 
     check_output(args.output, args.force)
@@ -65,7 +67,11 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.done()
     _check_printable(report, args.instance)
-    text = to_json(report) if args.json else _words(report, instance, k, h, args.tie)
+    text = (
+        to_json(document("adversary-check", report))
+        if args.json
+        else _words(report, instance, k, h, args.tie)
+    )
     write_output(text, args.output, args.force)
     return 0
 
@@ -114,8 +120,9 @@ def read_instance(source: str) -> tuple[Instance, int, int]:
     return instance, k, h
 
 
-def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) -> dict[str, Any]:
+def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) -> Check:
     """The document of the module's docstring, with exact numbers."""
+    from cache_worthy.adversary_documents import Check, Paid
     from cache_worthy.oracles.optimal import optimal_cost
     from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost
     from cache_worthy.theory.steps import bound, divide
@@ -135,21 +142,22 @@ def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) ->
     limit = bound(k, h)
     policies = {}
     for name, cost in costs.items():
-        policies[name] = {
-            "cost": cost,
-            "ratio": divide(cost, optimum) if optimum else None,
-            "exceeds": cost > limit * optimum,
-        }
-    return {"optimal_cost": optimum, "bound": limit, "policies": policies}
+        policies[name] = Paid(
+            cost=cost,
+            ratio=divide(cost, optimum) if optimum else None,
+            exceeds=cost > limit * optimum,
+        )
+    return Check(optimal_cost=optimum, bound=limit, policies=policies)
 
 
-def _check_printable(report: dict[str, Any], source: str) -> None:
+def _check_printable(report: Check, source: str) -> None:
     # Python prints no integer of more than 4,300 digits, and costs with many different
     # denominators add up to such numbers.
-    rows = report["policies"].values()
-    numbers = [report["optimal_cost"], *(row[what] for row in rows for what in ("cost", "ratio"))]
+    numbers = [report.optimal_cost]
+    for row in report.policies.values():
+        numbers += [row.cost, row.ratio or 0]
     for number in numbers:
-        for part in () if number is None else Fraction(number).as_integer_ratio():
+        for part in Fraction(number).as_integer_ratio():
             if part.bit_length() > LONGEST_BITS:
                 raise UsageError(
                     f"{source}: an exact result has more than 4,000 digits; use costs with fewer "
@@ -157,15 +165,15 @@ def _check_printable(report: dict[str, Any], source: str) -> None:
                 )
 
 
-def _words(report: dict[str, Any], instance: Instance, k: int, h: int, tie: str) -> str:
+def _words(report: Check, instance: Instance, k: int, h: int, tie: str) -> str:
     lines = [
         f"{instance.n} nodes, {len(instance.requests)} requests, k = {k}, h = {h}, ties: {tie}",
-        f"optimum at h: {report['optimal_cost']}; bound k/(k-h+1): {report['bound']}",
+        f"optimum at h: {report.optimal_cost}; bound k/(k-h+1): {report.bound}",
         "",
         f"{'policy':<22} {'cost':>12} {'ratio':>12}",
     ]
-    for name, row in report["policies"].items():
-        ratio = "-" if row["ratio"] is None else f"{float(row['ratio']):.4f}"
-        mark = "  exceeds the bound" if row["exceeds"] else ""
-        lines.append(f"{name:<22} {row['cost']!s:>12} {ratio:>12}{mark}")
+    for name, row in report.policies.items():
+        ratio = "-" if row.ratio is None else f"{float(row.ratio):.4f}"
+        mark = "  exceeds the bound" if row.exceeds else ""
+        lines.append(f"{name:<22} {row.cost!s:>12} {ratio:>12}{mark}")
     return "\n".join(lines) + "\n"

@@ -9,17 +9,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
 from cache_worthy.output import check_output, to_json, write_output
 
 if TYPE_CHECKING:
+    from cache_worthy.adversary_documents import FoundInstance
     from cache_worthy.theory.instance import Number
     from cache_worthy.theory.search import Outcome, Runner, SearchResult, Task, Witness
 
@@ -87,6 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search; 1 with a witness, 0 when the range holds none, 3 when time ran out."""
+    from cache_worthy.adversary_documents import Find, SearchRange
+    from cache_worthy.schema import document
     from cache_worthy.theory.search import cycle_scope, find
 
     check_output(args.output, args.force)
@@ -112,26 +114,30 @@ def run(args: argparse.Namespace) -> int:
     )
     scope = cycle_scope(args.policy) if args.cycle else None
     witness = None if result.witness is None else _judged(result.witness, args.ratio)
-    report = {
-        "status": result.status,
-        "qualification": scope,
-        "policy": args.policy,
-        "range": {
-            "max_nodes": args.max_nodes,
-            "max_requests": args.max_requests,
-            "max_size": args.max_size,
-            "k": args.k,
-            "h": args.h,
-            "tie": args.tie,
-            "cycle": args.cycle,
-            "ratio": args.ratio,
-            "falling": args.falling,
-        },
-        "complete_nodes": result.complete_nodes,
-        "coverage": asdict(result.coverage),
-        "witness": witness,
-    }
-    text = to_json(report) if args.json else _words(args, result, witness, scope)
+    report = Find(
+        status=result.status,
+        qualification=scope,
+        policy=args.policy,
+        range=SearchRange(
+            max_nodes=args.max_nodes,
+            max_requests=args.max_requests,
+            max_size=args.max_size,
+            k=args.k,
+            h=args.h,
+            tie=args.tie,
+            cycle=args.cycle,
+            ratio=args.ratio,
+            falling=args.falling,
+        ),
+        complete_nodes=result.complete_nodes,
+        coverage=result.coverage,
+        witness=witness,
+    )
+    text = (
+        to_json(document("adversary-find", report))
+        if args.json
+        else _words(args, result, witness, scope)
+    )
     write_output(text, args.output, args.force)
     return EXIT[result.status]
 
@@ -163,8 +169,9 @@ def _in_processes(tasks: Iterable[Task], deadline: float | None, jobs: int) -> I
             yield waiting.popleft().result()
 
 
-def _judged(witness: Witness, ratio: Number | None) -> dict[str, Any]:
+def _judged(witness: Witness, ratio: Number | None) -> FoundInstance:
     """The witness with the optimum in place of its schedule, judged by independent code."""
+    from cache_worthy.adversary_documents import FoundInstance
     from cache_worthy.oracles.optimal import optimal_cost
     from cache_worthy.theory.search import SearchError
     from cache_worthy.theory.steps import bound, divide
@@ -176,24 +183,24 @@ def _judged(witness: Witness, ratio: Number | None) -> dict[str, Any]:
         raise SearchError(
             f"{instance}: the search paid {witness.offline} offline, the optimum is {optimum}"
         )
-    return {
-        "parent": list(instance.parent),
-        "size": list(instance.size),
-        "cost": list(instance.cost),
-        "requests": list(instance.requests),
-        "k": witness.k,
-        "h": witness.h,
-        "online_cost": witness.online,
-        "optimal_cost": optimum,
-        "ratio": divide(witness.online, optimum) if optimum else None,
-        "bound": limit,
-    }
+    return FoundInstance(
+        parent=instance.parent,
+        size=instance.size,
+        cost=instance.cost,
+        requests=instance.requests,
+        k=witness.k,
+        h=witness.h,
+        online_cost=witness.online,
+        optimal_cost=optimum,
+        ratio=divide(witness.online, optimum) if optimum else None,
+        bound=limit,
+    )
 
 
 def _words(
     args: argparse.Namespace,
     result: SearchResult,
-    witness: dict[str, Any] | None,
+    witness: FoundInstance | None,
     cycle_scope: str | None,
 ) -> str:
     c = result.coverage
@@ -226,13 +233,19 @@ def _words(
         ]
     else:
         mean = " a cycle" if args.cycle else ""
-        ratio = "unbounded" if witness["ratio"] is None else witness["ratio"]
+        shown: dict[str, Sequence[object]] = {
+            "parent": witness.parent,
+            "size": witness.size,
+            "cost": witness.cost,
+            "requests": witness.requests,
+        }
+        ratio = "unbounded" if witness.ratio is None else witness.ratio
         lines = [
             scope,
-            f"beaten: {args.policy} pays {witness['online_cost']}{mean}",
-            f"  optimum {witness['optimal_cost']}{mean}, ratio {ratio}, bound {witness['bound']}",
-            *(f"  {key}: {witness[key]}" for key in ("parent", "size", "cost", "requests")),
-            f"  k: {witness['k']}, h: {witness['h']}",
+            f"beaten: {args.policy} pays {witness.online_cost}{mean}",
+            f"  optimum {witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}",
+            *(f"  {key}: {list(values)}" for key, values in shown.items()),
+            f"  k: {witness.k}, h: {witness.h}",
             covered,
         ]
     return "\n".join(lines) + "\n"

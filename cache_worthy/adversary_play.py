@@ -10,7 +10,7 @@ forests gets to 1 + (h-1)/m (proofs/refutation.md).
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cache_worthy import arguments as arg
 from cache_worthy.adversary_check import add_conventions
@@ -18,6 +18,7 @@ from cache_worthy.errors import UsageError
 from cache_worthy.output import check_output, to_json, write_output
 
 if TYPE_CHECKING:
+    from cache_worthy.adversary_documents import PlayReport
     from cache_worthy.theory.adversary import Play
 
 #: The forms that ``proofs/refutation.md`` speaks of.
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print every phase and the limits; exit code 0 whatever they show."""
+    from cache_worthy.schema import document
     from cache_worthy.theory.adversary import play
     from cache_worthy.theory.instance import InstanceError
 
@@ -89,69 +91,71 @@ def run(args: argparse.Namespace) -> int:
     except InstanceError as error:
         raise UsageError(str(error)) from None
     report = _report(game, args.tie)
-    text = to_json(report) if args.json else _words(report, args.limit)
+    text = to_json(document("adversary-play", report)) if args.json else _words(report, args.limit)
     write_output(text, args.output, args.force)
     return 0
 
 
-def _report(game: Play, tie: str) -> dict[str, Any]:
+def _report(game: Play, tie: str) -> PlayReport:
+    from cache_worthy.adversary_documents import PlayedPhase, PlayReport
+
     stage = game.stage
-    return {
-        "policy": game.policy,
-        "k": stage.k,
-        "h": stage.h,
-        "path": stage.path,
-        "dear_cost": stage.cost,
-        "dear_nodes": stage.m,
-        "tie": tie,
-        "phases": [{"cost": p.cost, "requests": p.requests, "ended": p.ended} for p in game.phases],
-        "cost": game.cost,
-        "offline_cost": game.offline,
-        "ratio": game.ratio,
-        "landlord_phase_floor": stage.phase_floor,
-        "landlord_ratio": stage.exact_ratio,
-        "bound": game.young,
-        "exceeds": game.ratio > game.young,
-    }
+    return PlayReport(
+        policy=game.policy,
+        k=stage.k,
+        h=stage.h,
+        path=stage.path,
+        dear_cost=stage.cost,
+        dear_nodes=stage.m,
+        tie=tie,
+        phases=tuple(PlayedPhase(p.cost, p.requests, p.ended) for p in game.phases),
+        cost=game.cost,
+        offline_cost=game.offline,
+        ratio=game.ratio,
+        landlord_phase_floor=stage.phase_floor,
+        landlord_ratio=stage.exact_ratio,
+        bound=game.young,
+        exceeds=game.ratio > game.young,
+    )
 
 
-def _words(report: dict[str, Any], limit: int) -> str:
+def _words(report: PlayReport, limit: int) -> str:
     from cache_worthy.theory.algorithms import COSIGNED
 
-    policy = report["policy"]
-    broken = sum(not phase["ended"] for phase in report["phases"])
+    policy = report.policy
+    broken = sum(not phase.ended for phase in report.phases)
     lines = [
         (
-            f"{report['policy']} at k = {report['k']} against h = {report['h']}, paths of size "
-            f"{report['path']}, {report['dear_nodes']} dear nodes of cost {report['dear_cost']} a "
-            f"phase, ties: {report['tie']}"
+            f"{report.policy} at k = {report.k} against h = {report.h}, paths of size "
+            f"{report.path}, {report.dear_nodes} dear nodes of cost {report.dear_cost} a "
+            f"phase, ties: {report.tie}"
         ),
         "",
         f"{'phase':>5} {'requests':>9} {'cost':>12}",
     ]
-    for number, phase in enumerate(report["phases"], start=1):
-        note = "" if phase["ended"] else "  broken off: no dear node was let go"
-        lines.append(f"{number:>5} {phase['requests']:>9} {phase['cost']!s:>12}{note}")
+    for number, phase in enumerate(report.phases, start=1):
+        note = "" if phase.ended else "  broken off: no dear node was let go"
+        lines.append(f"{number:>5} {phase.requests:>9} {phase.cost!s:>12}{note}")
     lines.append("")
     if broken:
         lines.append(
-            f"{broken} of {len(report['phases'])} phases were broken off at the limit of {limit:,} "
+            f"{broken} of {len(report.phases)} phases were broken off at the limit of {limit:,} "
             "requests; the offline schedule is charged only what they requested"
         )
     lines += [
         (
-            f"cost {report['cost']}, an offline schedule pays {report['offline_cost']}: ratio at least "
-            f"{float(report['ratio']):.4f}"
+            f"cost {report.cost}, an offline schedule pays {report.offline_cost}: ratio at least "
+            f"{float(report.ratio):.4f}"
         ),
         f"k/(k-h+1), the limit of cosigned Landlord{'' if policy in COSIGNED else f', not of {policy}'}"
-        f": {float(report['bound']):.4f}" + (" (exceeded)" if report["exceeds"] else ""),
+        f": {float(report.bound):.4f}" + (" (exceeded)" if report.exceeds else ""),
     ]
-    landlord = float(report["landlord_ratio"])
+    landlord = float(report.landlord_ratio)
     if policy in LANDLORDS:
-        floor = f" (at least {report['landlord_phase_floor']} a phase that is not broken off)"
+        floor = f" (at least {report.landlord_phase_floor} a phase that is not broken off)"
         lines.append(
             f"1 + (h-1)/m, the limit of Landlord on such forests: {landlord:.4f}"
-            + (floor if broken < len(report["phases"]) else "")
+            + (floor if broken < len(report.phases) else "")
         )
     else:
         lines.append(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cache_worthy import __version__
 from cache_worthy.capacity import CapacityCurve, measure_curve
 from cache_worthy.coldstart import ColdStarts, measure_coldstart
 from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
@@ -104,9 +103,6 @@ class Analysis:
     engine too.
     """
 
-    tool: str
-    version: str
-    command: str
     parameters: Parameters
     input: Input
     workload: Workload
@@ -184,9 +180,6 @@ def analyze(
             step("tails")
             tails = measure_tails(replays, known, table)
     return Analysis(
-        tool="cache-worthy",
-        version=__version__,
-        command="analyze",
         parameters=Parameters(
             model=model,
             chars_per_token=options.chars_per_token,

@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import IngestOptions, Log, Records
@@ -130,16 +131,28 @@ def _same_file(a: str, b: str) -> bool:
         return False
 
 
-def input_document(log: Log) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class InputRead:
     """What was read, as every JSON document states it."""
-    return {
-        "source": log.source,
-        "sha256": log.sha256,
-        "format": log.format,
-        "skipped_truncated_lines": log.skipped_truncated,
-        "records": log.records,
-        "order": log.order,
-    }
+
+    source: str
+    sha256: str
+    format: str
+    skipped_truncated_lines: int
+    records: Records
+    order: str
+
+
+def input_document(log: Log) -> InputRead:
+    """What was read."""
+    return InputRead(
+        source=log.source,
+        sha256=log.sha256,
+        format=log.format,
+        skipped_truncated_lines=log.skipped_truncated,
+        records=log.records,
+        order=log.order,
+    )
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

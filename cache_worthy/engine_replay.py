@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.sglang.strategies import STRATEGIES
 from cache_worthy.sim.sglang.versions import CURRENT
 
@@ -50,6 +54,76 @@ def listed() -> list[Listed]:
         )
         rows.append(Listed(strategy.name, strategy.summary, source, "sglang", True))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHits:
+    """Tokens of one prompt, and how many of them were found resident."""
+
+    hit_tokens: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A log under one policy at one capacity, of any kind of policy. Costs in exact FLOPs.
+
+    None where a quantity is none of this kind of policy's, or undefined.
+
+    Attributes
+    ----------
+    engine : str
+        ``radix``: the tree of this project; ``generic``, ``vllm``, ``sglang``: whose blocks.
+    pins_path : bool
+        The blocks of the request in service stay.
+    parameters : dict of str to (str, int or float)
+        Options of the policy that were given.
+    covered : bool
+        Inside oracle coverage: false for a policy of the user's own.
+    total_cost, compulsory_cost : int
+        Recomputed, and what an unlimited cache computes.
+    cost_ratio : float or None
+        Total over compulsory; None with --page-size, whose units differ.
+    evictions : int or None
+        Of tree nodes.
+    block_misses : int or None
+        Blocks that were loaded.
+    block_hit_rate : float or None
+        Matched over referenced blocks, cold, whole log; None with --page-size.
+    token_hit_rate : float or None
+        Prompt tokens found resident, cold, whole log.
+    request_hit_rate : float or None
+        Mean over the requests of each one's share of prompt tokens found resident.
+    per_request : tuple of RequestHits or None
+        In the order of service; only with --per-request.
+    """
+
+    input: arg.InputRead
+    model: Model
+    policy: str
+    engine: str
+    pins_path: bool
+    parameters: dict[str, str | int | float]
+    covered: bool
+    capacity_bytes: int
+    capacity_blocks: int
+    requests: int
+    block_references: int
+    distinct_blocks: int
+    total_cost: int
+    compulsory_cost: int
+    cost_ratio: float | None
+    evictions: int | None
+    block_misses: int | None
+    evicted_tokens: int | None
+    final_cache_tokens: int | None
+    final_cache_blocks: int | None
+    block_hit_rate: float | None
+    token_hit_rate: float | None
+    request_hit_rate: float | None
+    total_hit_tokens: int
+    total_prompt_tokens: int
+    per_request: tuple[RequestHits, ...] | None = field(metadata={"optional": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +207,9 @@ def add_sglang_version(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def policy_parameters(args: argparse.Namespace, allowed: Sequence[str]) -> dict[str, object]:
+def policy_parameters(
+    args: argparse.Namespace, allowed: Sequence[str]
+) -> dict[str, str | int | float]:
     """The policy options that were given.
 
     Raises
@@ -141,7 +217,7 @@ def policy_parameters(args: argparse.Namespace, allowed: Sequence[str]) -> dict[
     UsageError
         If one was given that the policy does not have.
     """
-    chosen: dict[str, object] = {}
+    chosen: dict[str, str | int | float] = {}
     for option in _OPTIONS:
         value = getattr(args, option.attribute, None)
         if value is None:
@@ -156,18 +232,17 @@ def policy_parameters(args: argparse.Namespace, allowed: Sequence[str]) -> dict[
     return chosen
 
 
-def document(args: argparse.Namespace) -> Mapping[str, object]:
-    """Replay and return the whole result.
+def replay_engine(args: argparse.Namespace) -> Replay:
+    """Replay a policy of this module.
 
     Raises
     ------
     UsageError, InputError
         For a bad option, or a capacity that cannot serve the log.
     """
-    from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
     from cache_worthy.output import note
-    from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
+    from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of
 
@@ -195,57 +270,118 @@ def document(args: argparse.Namespace) -> Mapping[str, object]:
         if policy.engine == "sglang"
         else _run_blocks(policy, log, blocks, parameters)
     )
+    return _replayed(args, log, forest, cost, capacity, policy, parameters, outcome)
+
+
+def replay_radix(args: argparse.Namespace) -> Replay:
+    """Replay a radix-tree policy, shipped or the user's own.
+
+    Raises
+    ------
+    UsageError, InputError
+        For a bad option, or a capacity that cannot serve the log.
+    """
+    from cache_worthy.advisor import require_floor
+    from cache_worthy.policy_table import resolve_policy
+    from cache_worthy.replays import run_policy
+    from cache_worthy.sim.cost import load_model
+    from cache_worthy.sim.forest import build_forest
+    from cache_worthy.sim.trace import paths_of
+
+    policy_parameters(args, ())  # refuses every one of them
+    model = load_model(args.model)
+    factory = resolve_policy(args.policy)
+    log = arg.read_log(args)
+    forest = build_forest(paths_of(log.requests))
+    size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
+    capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
+    require_floor(capacity, forest, size)
+    result = run_policy(args.policy, factory, forest, capacity, size, cost)
+    lengths = tuple(r.input_length for r in log.requests)
+    outcome = _Outcome(
+        distinct=result.distinct_blocks,
+        matched=result.matched,
+        hit_tokens=tuple(
+            min(k * log.block_tokens, n) for k, n in zip(result.matched, lengths, strict=True)
+        ),
+        prompt_tokens=lengths,
+        evictions=result.evictions,
+        block_misses=result.block_references - result.hit_blocks,
+        final_cache_blocks=result.resident_size // size.block,
+    )
+    policy = Listed(args.policy, "", "", "radix", True)
+    replayed = _replayed(args, log, forest, cost, capacity, policy, {}, outcome)
+    if (replayed.total_cost, replayed.compulsory_cost) != (
+        result.total_cost,
+        result.compulsory_cost,
+    ):
+        raise InvariantError(f"{args.policy}: the costs of the matched blocks are not the replay's")
+    return replayed
+
+
+def _replayed(
+    args: argparse.Namespace,
+    log: Log,
+    forest: PrefixForest,
+    cost: BlockCost,
+    capacity: int,
+    policy: Listed,
+    parameters: dict[str, str | int | float],
+    outcome: _Outcome,
+) -> Replay:
+    """The document of a replay of any kind, its costs counted from the matched blocks."""
     table = cost.cumulative(forest.depth)
     paths = (len(r.hash_ids) for r in log.requests)
     total = sum(table[n] - table[k] for n, k in zip(paths, outcome.matched, strict=True))
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
     hit, prompt = sum(outcome.hit_tokens), sum(outcome.prompt_tokens)
     whole = "page_size" not in parameters  # else the two ratios would compare unlike units
-    return {
-        "tool": "cache-worthy",
-        "version": __version__,
-        "command": "replay",
-        "input": arg.input_document(log),
-        "model": model,
-        "policy": policy.name,
-        "engine": policy.engine,
-        "pins_path": policy.pins_path,
-        "parameters": parameters,
-        "covered": True,
-        "capacity_bytes": capacity,
-        "capacity_blocks": blocks,
-        "requests": len(log.requests),
-        "block_references": forest.references,
-        "distinct_blocks": outcome.distinct,
-        "total_cost": total,
-        "compulsory_cost": compulsory,
-        "cost_ratio": total / compulsory if whole and compulsory else None,
-        "block_hit_rate": sum(outcome.matched) / forest.references
-        if whole and forest.references
-        else None,
-        "token_hit_rate": hit / prompt if prompt else None,
-        "request_hit_rate": _mean_share(outcome.hit_tokens, outcome.prompt_tokens),
-        "total_hit_tokens": hit,
-        "total_prompt_tokens": prompt,
-        **outcome.own,
-        "per_request": [
-            {"hit_tokens": h, "prompt_tokens": n}
-            for h, n in zip(outcome.hit_tokens, outcome.prompt_tokens, strict=True)
-        ]
+    rate = sum(outcome.matched) / forest.references if whole and forest.references else None
+    return Replay(
+        input=arg.input_document(log),
+        model=cost.model,
+        policy=policy.name,
+        engine=policy.engine,
+        pins_path=policy.pins_path,
+        parameters=parameters,
+        covered=policy.engine != "radix" or policy.name in POLICIES,
+        capacity_bytes=capacity,
+        capacity_blocks=capacity // BlockSize(cost.model, log.block_tokens).block,
+        requests=len(log.requests),
+        block_references=forest.references,
+        distinct_blocks=outcome.distinct,
+        total_cost=total,
+        compulsory_cost=compulsory,
+        cost_ratio=total / compulsory if whole and compulsory else None,
+        evictions=outcome.evictions,
+        block_misses=outcome.block_misses,
+        evicted_tokens=outcome.evicted_tokens,
+        final_cache_tokens=outcome.final_cache_tokens,
+        final_cache_blocks=outcome.final_cache_blocks,
+        block_hit_rate=rate,
+        token_hit_rate=hit / prompt if prompt else None,
+        request_hit_rate=_mean_share(outcome.hit_tokens, outcome.prompt_tokens),
+        total_hit_tokens=hit,
+        total_prompt_tokens=prompt,
+        per_request=tuple(map(RequestHits, outcome.hit_tokens, outcome.prompt_tokens))
         if args.per_request
         else None,
-    }
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What both kinds of replay have in common, and the figures of their own."""
+    """What the kinds of replay have in common, and the figures of their own."""
 
     distinct: int
     matched: tuple[int, ...]
     hit_tokens: tuple[int, ...]
     prompt_tokens: tuple[int, ...]
-    own: dict[str, int]
+    evictions: int | None = None
+    block_misses: int | None = None
+    evicted_tokens: int | None = None
+    final_cache_tokens: int | None = None
+    final_cache_blocks: int | None = None
 
 
 def _run_blocks(
@@ -262,10 +398,8 @@ def _run_blocks(
         matched=result.matched,
         hit_tokens=result.hit_tokens,
         prompt_tokens=result.prompt_tokens,
-        own={
-            "block_misses": result.block_misses,
-            "final_cache_blocks": result.final_cache_blocks,
-        },
+        block_misses=result.block_misses,
+        final_cache_blocks=result.final_cache_blocks,
     )
 
 
@@ -297,13 +431,11 @@ def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, o
         matched=result.matched,
         hit_tokens=result.hit_tokens,
         prompt_tokens=result.prompt_tokens,
-        own={
-            "evictions": result.evictions,
-            "evicted_tokens": result.evicted_tokens,
-            "final_cache_tokens": result.final_tokens,
-            # Whole blocks that these tokens fill.
-            "final_cache_blocks": result.final_tokens // log.block_tokens,
-        },
+        evictions=result.evictions,
+        evicted_tokens=result.evicted_tokens,
+        final_cache_tokens=result.final_tokens,
+        # Whole blocks that these tokens fill.
+        final_cache_blocks=result.final_tokens // log.block_tokens,
     )
 
 

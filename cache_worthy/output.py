@@ -21,6 +21,9 @@ from cache_worthy.errors import UsageError
 def jsonable(value: object) -> object:
     """Dataclasses, tuples and Fractions as plain JSON values; NaN and infinities as None.
 
+    A field with ``metadata={"json": False}`` is left out, one with ``{"optional": True}`` where it
+    is None. `cache_worthy.schema` knows the same rules.
+
     Examples
     --------
     >>> jsonable({"a": (1, float("nan")), "b": Fraction(1, 3)})
@@ -28,9 +31,10 @@ def jsonable(value: object) -> object:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            f.name: jsonable(getattr(value, f.name))
+            f.name: jsonable(part)
             for f in dataclasses.fields(value)
             if f.metadata.get("json", True)
+            and ((part := getattr(value, f.name)) is not None or not f.metadata.get("optional"))
         }
     if isinstance(value, Mapping):
         return {str(k): jsonable(v) for k, v in value.items()}

@@ -369,6 +369,13 @@ class LogStudy:
     points: list[LogPoint] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class StudyDocument:
+    """What ``--json`` writes: of generated requests, or of a log."""
+
+    result: Study | LogStudy
+
+
 def block_text(block: BlockId, tokens: int, vocabulary: int) -> list[int]:
     """Stand-in tokens for a block of a log: random, the same for the same id.
 

@@ -16,5 +16,6 @@ COMMANDS: tuple[str, ...] = (
     "study",
     "adversary",
     "formats",
+    "schema",
     "completion",
 )

@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.advisor import Options, analyze
     from cache_worthy.policy_table import user_factory
     from cache_worthy.render import render
+    from cache_worthy.schema import document
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.policies import POLICIES
     from cache_worthy.sim.sglang.versions import server_for
@@ -95,5 +96,6 @@ def run(args: argparse.Namespace) -> int:
         analysis = analyze(log, options, progress.step)
     finally:
         progress.done()
-    write_output(to_json(analysis) if args.json else render(analysis), args.output, args.force)
+    text = to_json(document("analyze", analysis)) if args.json else render(analysis)
+    write_output(text, args.output, args.force)
     return 0

@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
 from cache_worthy.output import Progress, check_output, note, to_json, write_output
+from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
 
 SUMMARY = "what any schedule must recompute at one capacity, with a certificate"
@@ -51,6 +52,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--certificate", metavar="FILE", help="write the certificate, JSON")
     arg.add_output(parser)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundInput(arg.InputRead):
+    """What was read.
+
+    Attributes
+    ----------
+    canonical_sha256 : str
+        Of what ``cache-worthy convert`` writes for it.
+    """
+
+    canonical_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundDocument:
+    """The certified bound of one log at one capacity.
+
+    Attributes
+    ----------
+    costs : str or None
+        File of measured costs, None for the model's.
+    lower_bound, compulsory_cost, feasible_cost : int
+        Of the certificate, of an unlimited cache, of the best clairvoyant schedule found.
+    lower_bound_ratio, feasible_ratio, belady_ratio, lru_ratio : float
+        Over compulsory; 1 where nothing has a cost.
+    recoverable_fraction : float or None
+        ``1 - lower_bound / lru``: at most this share of lru's cost can go.
+    """
+
+    input: BoundInput
+    model: Model
+    costs: str | None
+    capacity_blocks: int
+    lower_bound: int
+    compulsory_cost: int
+    lower_bound_ratio: float
+    feasible_cost: int
+    feasible_ratio: float
+    belady_ratio: float
+    lru_ratio: float
+    recoverable_fraction: float | None
+    certified: bool
+    policy_class: str
+    solver: str
+    interrupted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +151,13 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
 
 def run(args: argparse.Namespace) -> int:
     """Bound and print."""
-    from cache_worthy import __version__
     from cache_worthy.advisor import require_floor
     from cache_worthy.oracles.bound import offline_bound
     from cache_worthy.oracles.certificate import to_json as certificate_json
     from cache_worthy.oracles.groups import group_references, trace_of_requests
     from cache_worthy.oracles.schedule import OracleError
     from cache_worthy.oracles.solver import SolverError, choose
+    from cache_worthy.schema import document
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.policies import POLICIES
@@ -169,31 +217,29 @@ def run(args: argparse.Namespace) -> int:
                 args.quiet,
             )
     lru = replay(forest, POLICIES["lru"](), capacity, size, cost)
-    document = {
-        "tool": "cache-worthy",
-        "version": __version__,
-        "command": "bound",
-        "input": {
-            **arg.input_document(log),
-            "canonical_sha256": trace.digest(),
-        },
-        "model": model,
-        "costs": args.costs,
-        "capacity_blocks": blocks,
-        "lower_bound": bound.lower,
-        "compulsory_cost": bound.compulsory,
-        "lower_bound_ratio": _ratio(bound.lower, bound.compulsory),
-        "feasible_cost": bound.feasible,
-        "feasible_ratio": _ratio(bound.feasible, bound.compulsory),
-        "belady_ratio": _ratio(bound.belady, bound.compulsory),
-        "lru_ratio": _ratio(lru.total_cost, bound.compulsory),
-        "recoverable_fraction": 1 - _ratio(bound.lower, lru.total_cost) if lru.total_cost else None,
-        "certified": True,
-        "policy_class": bound.certified.policy_class,
-        "solver": bound.solver,
-        "interrupted": bound.interrupted,
-    }
-    write_output(to_json(document) if args.json else _text(document), args.output, args.force)
+    read = arg.input_document(log)
+    result = BoundDocument(
+        input=BoundInput(
+            **{f.name: getattr(read, f.name) for f in fields(read)}, canonical_sha256=trace.digest()
+        ),
+        model=model,
+        costs=args.costs,
+        capacity_blocks=blocks,
+        lower_bound=bound.lower,
+        compulsory_cost=bound.compulsory,
+        lower_bound_ratio=_ratio(bound.lower, bound.compulsory),
+        feasible_cost=bound.feasible,
+        feasible_ratio=_ratio(bound.feasible, bound.compulsory),
+        belady_ratio=_ratio(bound.belady, bound.compulsory),
+        lru_ratio=_ratio(lru.total_cost, bound.compulsory),
+        recoverable_fraction=1 - _ratio(bound.lower, lru.total_cost) if lru.total_cost else None,
+        certified=True,
+        policy_class=bound.certified.policy_class,
+        solver=bound.solver,
+        interrupted=bound.interrupted,
+    )
+    text = to_json(document("bound", result)) if args.json else _text(result)
+    write_output(text, args.output, args.force)
     if bound.interrupted:
         note("interrupted: this is the best certificate so far, not the best there is", False)
         return INTERRUPTED
@@ -204,9 +250,9 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-def _text(document: dict[str, object]) -> str:
-    skip = ("tool", "version", "command", "input", "model")
-    rows = [f"{k:<22}{_cell(v)}" for k, v in document.items() if k not in skip]
+def _text(result: BoundDocument) -> str:
+    shown = [f.name for f in fields(result) if f.name not in ("input", "model")]
+    rows = [f"{name:<22}{_cell(getattr(result, name))}" for name in shown]
     rows.append("")
     rows.append(
         "Nobody in that class, however much of the future it knows, recomputes less than "

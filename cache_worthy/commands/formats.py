@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 
 from cache_worthy import arguments as arg
 from cache_worthy.output import check_output, to_json, write_output
 
 SUMMARY = "list the log formats with an example record each"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFormat:
+    """A format: what it is, the fields that mark it, and an invented record."""
+
+    name: str
+    summary: str
+    fields: tuple[str, ...]
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormatList:
+    """The registry, in order of detection."""
+
+    formats: tuple[ListedFormat, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,19 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy import __version__
     from cache_worthy.ingest import FORMATS
+    from cache_worthy.schema import document
 
     check_output(args.output, args.force)
-    rows = [
-        {"name": f.NAME, "summary": f.SUMMARY, "fields": f.FIELDS, "example": f.EXAMPLE}
-        for f in FORMATS
-    ]
+    rows = tuple(ListedFormat(f.NAME, f.SUMMARY, f.FIELDS, f.EXAMPLE) for f in FORMATS)
     if args.json:
-        text = to_json(
-            {"tool": "cache-worthy", "version": __version__, "command": "formats", "formats": rows}
-        )
+        text = to_json(document("formats", FormatList(rows)))
     else:
-        text = "".join(f"{r['name']:<15}{r['summary']}\n  {r['example']}\n\n" for r in rows)
+        text = "".join(f"{r.name:<15}{r.summary}\n  {r.example}\n\n" for r in rows)
     write_output(text, args.output, args.force)
     return 0

@@ -111,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
-    from cache_worthy import __version__, study
+    from cache_worthy import study
+    from cache_worthy.schema import document
     from cache_worthy.sim.engine import BLOCK_SIZE
 
     progress = Progress(args.quiet, args.verbose)
@@ -127,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             )
             text, rows = study.render_log(of_log), study.to_csv(of_log.points)
             holds = of_log.skips_agree
-            document: object = of_log
+            result: study.Study | study.LogStudy = of_log
         else:
             pool = args.pool_blocks or study.DEFAULT_POOL_BLOCKS
             if max(args.prefix_lens) > pool * BLOCK_SIZE:
@@ -148,14 +149,13 @@ def run(args: argparse.Namespace) -> int:
             )
             text, rows = study.render(measured), study.to_csv(measured.runs)
             holds = measured.identical
-            document = measured
+            result = measured
     finally:
         progress.done()
     write_output(rows, results, args.force or own, "--results")
     note(f"wrote {results}; --plot draws it", args.quiet)
     if args.json:
-        head = {"tool": "cache-worthy", "version": __version__, "command": "study"}
-        text = to_json({**head, "result": document})
+        text = to_json(document("study", study.StudyDocument(result)))
     write_output(text, args.output, args.force)
     return 0 if holds else 1
 

@@ -56,7 +56,8 @@ def _document(check: Run, data: object, *options: str) -> dict[str, Any]:
     code, out, _ = check(data, "--json", *options)
     assert code == 0
     document: dict[str, Any] = json.loads(out)
-    assert set(document) == {"optimal_cost", "bound", "policies"}
+    head = {"tool", "version", "command", "schema"}
+    assert set(document) == head | {"optimal_cost", "bound", "policies"}
     assert set(document["policies"]) == set(ALGORITHMS)
     for row in document["policies"].values():
         assert set(row) == {"cost", "ratio", "exceeds"}

@@ -99,9 +99,9 @@ def test_replay_text_and_json_agree(run: Run, sample: Path) -> None:
     document = json.loads(out)
     table = dict(line.split(maxsplit=1) for line in text.splitlines())
     assert table["model"] == document["model"]["name"]
-    assert table["covered"] == "yes"
+    assert table["covered"] == table["pins_path"] == "yes"
     for key, value in table.items():
-        if key in ("model", "covered"):
+        if key in ("model", "covered", "pins_path"):
             continue
         want = document[key]
         assert value == (f"{want:.4f}" if isinstance(want, float) else str(want))
