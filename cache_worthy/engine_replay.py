@@ -300,7 +300,7 @@ def replay_radix(args: argparse.Namespace) -> Replay:
     lengths = tuple(r.input_length for r in log.requests)
     outcome = _Outcome(
         distinct=result.distinct_blocks,
-        matched=result.matched,
+        matched=tuple(result.matched),
         hit_tokens=tuple(
             min(k * log.block_tokens, n) for k, n in zip(result.matched, lengths, strict=True)
         ),
