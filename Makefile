@@ -41,7 +41,14 @@ proofs-full: venv
 proofs-coq: venv
 	$(BIN)/python scripts/check_coq.py
 
-bench: venv
+# Peers to compare with; without them (no network) the figures stand alone, and say so.
+peers: venv
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+
+bench: peers
 	$(BIN)/python scripts/bench.py --traces $(TRACES)
 
-.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq bench
+bench-full: peers
+	$(BIN)/python scripts/bench.py --traces $(TRACES) --full
+
+.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq peers bench bench-full

@@ -1,33 +1,35 @@
-"""All performance figures, each beside a yardstick of the same run.
+"""All performance figures, each beside a yardstick of the same run, printed and kept.
 
-    python scripts/bench.py --traces data/raw
+    python scripts/bench.py --traces data/raw [--full] [--results bench/results]
 
-Runs every ``scripts/bench_*.py`` in turn; each prints its own figures and passes or fails nothing.
+Runs every ``scripts/bench_*.py`` in turn; each prints its own figures, writes them as
+``NAME.json`` (``scripts/measuring.py`` says what stands in it) and passes or fails nothing. Peers
+are optional extras (pip install -e '.[bench]', which ``make bench`` tries): a comparison with one
+that is not installed is skipped, and said so.
 """
 
 from __future__ import annotations
 
-import argparse
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from measuring import RESULTS, arguments
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run them; the exit code is the worst of theirs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw")
+    parser = arguments(__doc__)
+    parser.set_defaults(results=RESULTS)
     args = parser.parse_args(argv)
     print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}")
+    passed = ["--traces", str(args.traces), "--results", str(args.results)]
+    passed += ["--full"] if args.full else []
     worst = 0
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         print(f"\n{script.name}", flush=True)
-        done = subprocess.run(
-            [sys.executable, str(script), "--traces", str(args.traces)], check=False
-        )
+        done = subprocess.run([sys.executable, str(script), *passed], check=False)
         worst = max(worst, done.returncode)
     return worst
 

@@ -19,12 +19,11 @@ Exit codes: 0 measured, 1 the two disagree on misses, 2 no trace.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+
+from measuring import Results, arguments
 
 from cache_worthy.sim.blocks import POLICIES, BlockTrace, replay_blocks
 from cache_worthy.sim.trace import load_trace
@@ -80,10 +79,7 @@ def binding_runs(references: Sequence[int], capacity: int) -> dict[str, Callable
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; see the module's text."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--traces", type=Path, default=Path(os.environ.get("TRACES", "data/raw")))
+    parser = arguments(__doc__)
     parser.add_argument("--capacity", type=int, default=3656)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args(argv)
@@ -91,6 +87,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not file.exists():
         print(f"{file} is not there; run scripts/fetch_traces.py or give --traces", file=sys.stderr)
         return 2
+    results = Results(
+        "blocks",
+        f"block references a second on the conversation trace at {args.capacity} blocks, beside "
+        "the libCacheSim binding in the same run",
+    )
     trace = BlockTrace.from_requests(load_trace(file))
     references = [b for path in trace.blocks for b in path]
     runs: dict[str, Callable[[], int]] = {
@@ -99,10 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     theirs = binding_runs(references, args.capacity)
     if not theirs:
-        print(
-            "SKIPPED: the comparison with libCacheSim, which is not installed "
-            "(pip install -e '.[bench]')",
-            file=sys.stderr,
+        results.skip(
+            "the comparison with libCacheSim, which is not installed (pip install -e '.[bench]')"
         )
     runs.update(theirs)
     best = dict.fromkeys(runs, float("inf"))
@@ -116,22 +115,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"conversation, {args.capacity} blocks, {len(references)} references, "
         f"best of {args.rounds} rounds"
     )
-    print(f"{'':44} {'M references/s':>14} {'misses':>9}")
-    for label in runs:
-        print(f"{label:44} {len(references) / best[label] / 1e6:14.2f} {misses[label]:9}")
+    for label, count in misses.items():
+        print(f"  {label:<58}{count:12} misses")
     code = 0
     for ours, name in MUST_AGREE.items() if theirs else ():
         label = f"libcachesim {name}, defaults"
         if misses[ours] != misses[label]:
             print(f"{ours} and {label} differ: {misses[ours]} and {misses[label]}", file=sys.stderr)
             code = 1
-    if theirs:
-        for ours, name in PEERS.items():
-            times = [t for label, t in best.items() if label.startswith(f"libcachesim {name},")]
-            print(
-                f"{ours}: {max(times) / best[ours]:.2f} times the speed of the binding's {name} "
-                f"at its slowest, {min(times) / best[ours]:.2f} at its fastest"
-            )
+    speed = {label: len(references) / seconds / 1e6 for label, seconds in best.items()}
+    results.facts |= {"references": len(references), "misses": misses}
+    for label in runs:
+        binding = [n for n in speed if n.startswith(f"libcachesim {PEERS.get(label)},")]
+        fastest = max(binding, key=speed.__getitem__, default="")
+        results.figure(
+            label,
+            speed[label],
+            "M refs/s",
+            yardstick=fastest,
+            yardstick_value=speed.get(fastest),
+            more_is_better=True,
+        )
+    results.write(args.results)
     return code
 
 

@@ -1,11 +1,11 @@
 """Time and memory of the certified bound, beside the same linear program written densely.
 
-    python scripts/bench_bound.py [--traces DIR] [--fraction F] [--no-large]
+    python scripts/bench_bound.py [--traces DIR] [--fraction F] [--full]
 
 Conversation at 2 percent, from the file to a certificate that the stand-alone checker accepts, and
 beside it in the same run the same program in PuLP with one capacity row a request written out over
 all groups that span it. Then, on constructed data (16 interleaved copies of the trace, 192,496
-requests; no finding about traffic), window ascent against the whole program. Each measurement runs
+requests; no finding about traffic; with --full only), window ascent against the whole program. Each measurement runs
 in a process of its own, so that its peak memory is its own.
 
 Exit codes: 0 measured, 1 a bound was not certified or the two forms disagree, 2 no trace.
@@ -13,7 +13,6 @@ Exit codes: 0 measured, 1 a bound was not certified or the two forms disagree, 2
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import resource
@@ -24,6 +23,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from measuring import Results, arguments
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIES = 16
@@ -166,15 +167,13 @@ def _child(pipe: Any, run: Callable[[Path, float], Figures], file: Path, fractio
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; see the module's text."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw", metavar="DIR")
+    parser = arguments(__doc__)
     parser.add_argument("--fraction", type=float, default=0.02, metavar="F")
-    parser.add_argument("--no-large", action="store_true", help="leave out the 192,496 requests")
+    parser.add_argument(
+        "--no-large", action="store_true", help="leave out the 192,496 requests, even with --full"
+    )
     args = parser.parse_args(argv)
+    large = args.full and not args.no_large
     file = args.traces / "conversation_trace.jsonl"
     if not file.exists():
         print(f"bench_bound: {args.traces} lacks {file.name}", file=sys.stderr)
@@ -183,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "conversation, certified": certified,
         "conversation, dense PuLP": dense,
     }
-    if not args.no_large:
+    if large:
         runs |= {"16 copies, window ascent": ascent, "16 copies, whole program": whole}
     found: dict[str, Figures] = {}
     for name, run in runs.items():
@@ -193,10 +192,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     key = "bound / compulsory"
     one, two = found["conversation, certified"], found["conversation, dense PuLP"]
     wrong = not one["accepted"] or abs(one[key] - two[key]) > 1e-4
-    if not args.no_large:
+    if large:
         gap = found["16 copies, whole program"][key] - found["16 copies, window ascent"][key]
         print(f"the ascent is {gap:.6f} below the whole program")
         wrong = wrong or not -1e-9 <= gap <= 1e-3
+    results = Results(
+        "bound-full" if large else "bound",
+        f"certified lower bound at {args.fraction:g} of the working set, conversation, beside the "
+        "same program written densely in PuLP",
+    )
+    results.facts |= found
+    pairs = [("conversation, certified", "conversation, dense PuLP")]
+    if large:
+        pairs.append(("16 copies, window ascent", "16 copies, whole program"))
+    for ours, theirs in pairs:
+        for unit in ("CPU, s", "peak, MB"):
+            results.figure(
+                ours,
+                found[ours][unit],
+                unit,
+                yardstick=theirs,
+                yardstick_value=found[theirs][unit],
+            )
+    results.write(args.results)
     return 1 if wrong else 0
 
 

@@ -9,12 +9,11 @@ they do not grow with the resident tree. Nothing here passes or fails.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from functools import partial
-from pathlib import Path
 
 from bench_replay import timed
+from measuring import Results, arguments
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -24,7 +23,6 @@ from cache_worthy.sim.policies.lru import LRU
 from cache_worthy.sim.replay import Engine, ReplayResult, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
-ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 7
 PERCENTS = (2, 5, 10, 25)
 
@@ -38,8 +36,7 @@ def fresh(
 
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw")
+    parser = arguments(__doc__)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     args = parser.parse_args(argv)
     file = args.traces / "conversation_trace.jsonl"
@@ -48,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     forest = build_forest(paths_of(load_trace(file)))
     print(f"conversation: {forest.requests} requests, {forest.distinct} distinct blocks")
+    results = Results(
+        "cosigned", "replay of the conversation trace under cosigned, beside lru in the same run"
+    )
     for percent in PERCENTS:
         capacity = max(percent * forest.distinct // 100, forest.depth) * BlockSize().block
         counted = Cosigned()
@@ -62,12 +62,18 @@ def main(argv: list[str] | None = None) -> int:
             args.repeats,
         )
         events = result.requests + result.evictions
-        print(
-            f"  {percent:>2} percent: {1000 * seconds['cosigned']:7.1f} ms, "
-            f"{seconds['cosigned'] / seconds['interned']:5.1f} x lru (interned engine), "
-            f"{seconds['cosigned'] / seconds['nodes']:5.2f} x lru (node engine); "
-            f"{counted.entries / events:.2f} accounts changed an event"
+        for engine in ("interned", "nodes"):
+            results.figure(
+                f"cosigned at {percent} percent",
+                1000 * seconds["cosigned"],
+                "ms",
+                yardstick=f"lru, {engine} engine",
+                yardstick_value=1000 * seconds[engine],
+            )
+        results.figure(
+            f"accounts changed an event at {percent} percent", counted.entries / events, "accounts"
         )
+    results.write(args.results)
     return 0
 
 

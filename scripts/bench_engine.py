@@ -14,7 +14,6 @@ One BLAS thread. No traces are read. Exit code 0.
 
 from __future__ import annotations
 
-import argparse
 import cProfile
 import os
 import pstats
@@ -26,6 +25,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before numpy loads
 
 import numpy as np
+from measuring import Results, arguments
 
 from cache_worthy.sim.engine import (
     STUDY_MODEL,
@@ -82,18 +82,27 @@ def profile(transformer: Transformer, on: bool, functions: int, prefix: int = 25
 
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--functions", type=int, default=8)
-    parser.add_argument("--traces", help="accepted for make bench; nothing is read")
     args = parser.parse_args(argv)
     transformer = Transformer(STUDY_MODEL)
+    results = Results(
+        "engine", "prefill of the study's model beside its weight products, one BLAS thread"
+    )
     print("prefill / its weight products alone, same shapes (best of rounds)")
     for tokens in (16, 64, 272, 512):
         whole, products = prefill_beside_products(transformer, tokens, args.rounds)
-        print(f"  {tokens:>4} tokens  {whole / products:5.2f}x")
+        results.figure(
+            f"prefill of {tokens} tokens",
+            1000 * whole,
+            "ms",
+            yardstick="weight products alone",
+            yardstick_value=1000 * products,
+        )
     for on in (False, True):
         profile(transformer, on, args.functions)
+    results.write(args.results)
     return 0
 
 

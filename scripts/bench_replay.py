@@ -1,4 +1,4 @@
-"""Replay and advisor figures, beside json.loads over the same file in the same run.
+"""Replay figures, beside json.loads over the same file in the same run.
 
     python scripts/bench_replay.py --traces data/raw
 
@@ -8,15 +8,13 @@ yardstick is what to quote. Nothing here passes or fails.
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+
+from measuring import Results, arguments
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
@@ -24,7 +22,6 @@ from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.replay import replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
-ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 15
 
 
@@ -41,8 +38,7 @@ def timed(jobs: dict[str, Callable[[], object]], repeats: int) -> dict[str, floa
 
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw")
+    parser = arguments(__doc__)
     args = parser.parse_args(argv)
     file = args.traces / "conversation_trace.jsonl"
     if not file.exists():
@@ -76,19 +72,18 @@ def main(argv: list[str] | None = None) -> int:
     )
     yardstick = found["json.loads over the lines"]
     print(f"conversation: {forest.requests} requests, {forest.references} block references")
-    for name, seconds in {**found, **heap}.items():
-        print(f"  {name:<34}{1000 * seconds:9.1f} ms {seconds / yardstick:8.2f} x json.loads")
-
-    begun = time.perf_counter()
-    command = [sys.executable, "-m", "cache_worthy.cli", "analyze", str(file), "--no-bound"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    seconds = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    megabytes = peak / (2**20 if sys.platform == "darwin" else 2**10)
-    print(
-        f"  {'analyze --no-bound, whole process':<34}{1000 * seconds:9.1f} ms "
-        f"{seconds / yardstick:8.2f} x json.loads, {megabytes:.0f} MB"
+    results = Results(
+        "replay", "reading, interning and replay of the conversation trace, beside json.loads"
     )
+    for name, seconds in {**found, **heap}.items():
+        results.figure(
+            name,
+            1000 * seconds,
+            "ms",
+            yardstick="json.loads",
+            yardstick_value=1000 * yardstick,
+        )
+    results.write(args.results)
     return 0
 
 

@@ -17,7 +17,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "conversation_trace.jsonl").write_text(lines, encoding="utf-8")
     assert script.main(["--traces", str(tmp_path), "--repeats", "1"]) == 0
     out = capsys.readouterr().out
-    assert out.count("x lru (interned engine)") == len(script.PERCENTS)
+    assert out.count("lru, interned engine") == len(script.PERCENTS)
 
 
 def test_absent_trace(tmp_path: Path) -> None:
