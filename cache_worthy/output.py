@@ -10,12 +10,16 @@ import os
 import stat
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
+
+TERMINAL = 80
+"""Columns that lists and tables keep to."""
 
 
 def jsonable(value: object) -> object:
@@ -106,6 +110,26 @@ def write_output(text: str | bytes, target: str, force: bool, flag: str = "-o") 
             raise
     except OSError as error:
         raise UsageError(f"{flag} {target}: cannot write: {error.strerror or error}") from error
+
+
+def wrapped(text: str, first: str = "", then: str = "") -> str:
+    """``text`` in lines of a terminal's 80 columns; a word that is longer stays whole.
+
+    Examples
+    --------
+    >>> print(wrapped("word " * 16, "name  ", " " * 6))
+    name  word word word word word word word word word word word word word word word
+          word
+    """
+    lines = textwrap.wrap(
+        text,
+        TERMINAL,
+        initial_indent=first,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 class Progress:

@@ -292,18 +292,38 @@ def otel_span(asked: Asked) -> Json:
     }
 
 
+def any_value(value: object) -> Json:
+    """A plain value as the protocol's ``AnyValue``."""
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(v) for v in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": key_values(value)}}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def key_values(values: dict[str, object]) -> list[object]:
+    """An object as the protocol's list of keys and values."""
+    return [{"key": k, "value": any_value(v)} for k, v in values.items()]
+
+
 def otlp_document(requests: Sequence[Asked]) -> str:
-    """The spans as the OTLP file exporter writes them, another library's between."""
+    """The spans as the OTLP file exporter writes them, another library's and a failed one between.
+
+    Messages are JSON in a string in one span and values of the protocol in the next.
+    """
     spans = []
-    for asked in requests:
+    for n, asked in enumerate(requests):
         span = otel_span(asked)
         attributes = span["attributes"]
         assert isinstance(attributes, dict)
-        span["attributes"] = [
-            {"key": k, "value": {"intValue": str(v)} if isinstance(v, int) else {"stringValue": v}}
-            for k, v in attributes.items()
-        ]
+        if n % 2:
+            attributes = {
+                k: json.loads(v) if isinstance(v, str) and v.startswith("[") else v
+                for k, v in attributes.items()
+            }
+        span["attributes"] = key_values(attributes)
         spans.append(span)
+    spans.insert(3, {**spans[2], "spanId": "f" * 16, "status": {"code": 2, "message": "refused"}})
     other = {
         "name": "GET /health",
         "attributes": [{"key": "http.method", "value": {"stringValue": "GET"}}],
@@ -323,6 +343,37 @@ def litellm_row(n: int, asked: Asked) -> dict[str, str]:
         "messages": "{}",
         "proxy_server_request": json.dumps(openai_body(asked)),
     }
+
+
+def litellm_hashes() -> str:
+    """Rows without a prompt, with the keyed block ids of the prefix-hash callback.
+
+    The names inside the metadata are invented; the reader goes by their shape.
+    """
+    rows = []
+    for n, (asked, ids, length) in enumerate(id_records()):
+        hashes = {"block_size": BLOCK, "ids": [f"{(i * 2654435761) % 2**64:016x}" for i in ids]}
+        row: Json = {**litellm_row(n, asked), "prompt_tokens": length, "proxy_server_request": "{}"}
+        rows.append({**row, "completion_tokens": asked.output,
+                     "metadata": json.dumps({"prefix_block_hashes": hashes})})  # fmt: skip
+    return jsonl(rows)
+
+
+def langfuse_pages(requests: Sequence[Asked]) -> str:
+    """Pages of the public API, a span between the generations."""
+    rows: list[Json] = [{"id": "s", "type": "SPAN", "name": "agent", "input": {"any": "thing"}}]
+    for n, asked in enumerate(requests):
+        rows.append(
+            {"id": f"g{n}", "type": "GENERATION", "model": MODEL, "level": "DEFAULT",
+             "startTime": stamp(asked.second, "%Y-%m-%dT%H:%M:%S.000Z"),
+             "input": {"messages": openai_messages(asked),
+                       "tools": openai_tools() if asked.tools else []}}
+        )  # fmt: skip
+    pages = [rows[n : n + 7] for n in range(0, len(rows), 7)]
+    return "".join(
+        json.dumps({"data": page, "meta": {"page": n, "totalPages": len(pages)}}, indent=1) + "\n"
+        for n, page in enumerate(pages, 1)
+    )
 
 
 def litellm_csv(requests: Sequence[Asked]) -> str:
@@ -557,6 +608,8 @@ SAMPLES: tuple[Sample, ...] = (
         "id": f"g{n}", "type": "GENERATION", "model": MODEL,
         "start_time": stamp(a.second, "%Y-%m-%d %H:%M:%S.000000"), "input": json.dumps(
             {"messages": openai_messages(a), "tools": openai_tools() if a.tools else []})})),
+    Sample("langfuse_pages.json", "chat", "langfuse", _of(langfuse_pages)),
+    Sample("litellm_hashes.jsonl", "tokens", "litellm", litellm_hashes, options=(), outputs=True),
     Sample("otel.jsonl", "chat", "otel", _each(lambda n, a: otel_span(a)), outputs=True),
     Sample("otlp.json", "chat", "otel", _of(otlp_document), outputs=True),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
-from cache_worthy.output import Progress, check_output, note, to_json, write_output
+from cache_worthy.output import Progress, check_output, note, to_json, wrapped, write_output
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
 
@@ -252,12 +252,14 @@ def _ratio(part: int, whole: int) -> float:
 
 def _text(result: BoundDocument) -> str:
     shown = [f.name for f in fields(result) if f.name not in ("input", "model")]
-    rows = [f"{name:<22}{_cell(getattr(result, name))}" for name in shown]
+    rows = [wrapped(_cell(getattr(result, n)), f"{n:<22}", " " * 22) for n in shown]
     rows.append("")
     rows.append(
-        "Nobody in that class, however much of the future it knows, recomputes less than "
-        "lower_bound;\na schedule that knows the future reaches feasible_cost. "
-        "recoverable_fraction is what lies\nbetween lru and the bound."
+        wrapped(
+            "Nobody in that class, however much of the future it knows, recomputes less than "
+            "lower_bound; a schedule that knows the future reaches feasible_cost. "
+            "recoverable_fraction is what lies between lru and the bound."
+        )
     )
     return "\n".join(rows) + "\n"
 

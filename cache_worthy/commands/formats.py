@@ -1,4 +1,8 @@
-"""List the log formats that can be read, with an example record each (invented)."""
+"""List the log formats that can be read, with an example record each (invented).
+
+A record is one line in a log; here long ones are broken at spaces to fit a terminal. --json has them
+as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, to_json, write_output
+from cache_worthy.output import check_output, to_json, wrapped, write_output
 
 SUMMARY = "list the log formats with an example record each"
 
@@ -43,6 +47,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         text = to_json(document("formats", FormatList(rows)))
     else:
-        text = "".join(f"{r.name:<15}{r.summary}\n  {r.example}\n\n" for r in rows)
+        text = "\n".join(
+            f"{wrapped(r.summary, f'{r.name:<15}', ' ' * 15)}\n{wrapped(r.example, '  ', '  ')}\n"
+            for r in rows
+        )
     write_output(text, args.output, args.force)
     return 0

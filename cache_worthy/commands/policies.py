@@ -1,7 +1,7 @@
 """List the shipped policies, one line and its source each.
 
 Columns: name, engine whose cache it replays (radix: the model of this project), whether the
-path of the request in service is pinned, what it does.
+path of the request in service is pinned, what it does, and its source in brackets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cache_worthy import arguments as arg
 from cache_worthy.engine_replay import Listed, listed
-from cache_worthy.output import check_output, to_json, write_output
+from cache_worthy.output import check_output, to_json, wrapped, write_output
 
 SUMMARY = "list the policies with their sources"
 
@@ -42,7 +42,12 @@ def run(args: argparse.Namespace) -> int:
         text = to_json(document("policies", PolicyList(rows)))
     else:
         text = "".join(
-            f"{p.name:<17}{p.engine:<9}{'pins' if p.pins_path else '-':<6}{p.summary}  [{p.source}]\n"
+            wrapped(
+                f"{p.summary} [{p.source}]",
+                f"{p.name:<17}{p.engine:<9}{'pins' if p.pins_path else '-':<6}",
+                " " * 32,
+            )
+            + "\n"
             for p in rows
         )
     write_output(text, args.output, args.force)

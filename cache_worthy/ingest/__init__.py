@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import (
@@ -36,6 +37,7 @@ from cache_worthy.ingest.blocks import Cutter
 from cache_worthy.ingest.options import IngestOptions
 from cache_worthy.ingest.reader import HINT, Broken, parse_line, read_records
 from cache_worthy.ingest.record import (
+    Blocks,
     Format,
     Prompt,
     Record,
@@ -76,6 +78,15 @@ GIVE_UP = 100_000
 
 NO_MODEL = "(none)"
 
+HELD = 64
+"""Requests that may wait at once for the line that names their adapter."""
+
+CUT_LENGTH = 32
+"""Least length of equal prompts that may be a limit of the log."""
+
+SEEN_LENGTHS = 1000
+"""Different prompt lengths kept to tell whether a log's lengths vary."""
+
 __all__ = ["FORMATS", "UNUSABLE_LIMIT", "IngestOptions", "Log", "Records", "read_log"]
 
 
@@ -87,6 +98,9 @@ class Records:
     ----------
     cut : int
         Requests of which the log holds only a beginning; their whole blocks before the cut are used.
+    perhaps_cut : int
+        Requests exactly as long as the longest, where a log cuts without a mark (vLLM) and nothing
+        else tells; they are used as they are.
     skipped : dict of str to int
         Records rightly left out, by reason.
     unusable : int
@@ -105,6 +119,7 @@ class Records:
     """
 
     cut: int = 0
+    perhaps_cut: int = 0
     skipped: dict[str, int] = dataclasses.field(default_factory=dict)
     unusable: int = 0
     unusable_reasons: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -124,6 +139,7 @@ class Records:
         if self.ended_early:
             parts.append("compressed data ends too early and what would have followed is lost")
         for n, what in (
+            (self.perhaps_cut, "perhaps cut (all as long as the longest, as --max-log-len makes)"),
             (self.other_lines, "other lines"),
             (self.retries, "retries kept"),
             (self.several_answers, "ask for several answers (one prefill each)"),
@@ -156,7 +172,8 @@ class Log:
     skipped_truncated : int
         1 if the last line was cut and skipped (of each file).
     length_mismatches : int
-        Records whose number of blocks is not ``ceil(input_length / block_tokens)``.
+        Records that state block ids and a length, in which the number of blocks is not
+        ``ceil(input_length / block_tokens)``.
     records : Records
     order : str
         How the requests are ordered, in words.
@@ -221,6 +238,25 @@ def read_log(
     return reading.log()
 
 
+class _Bad(NamedTuple):
+    """A record that cannot be used, until it is known whether it was the file's last."""
+
+    place: str
+    reason: str
+    cut: bool  # as the last one it is a log still being written
+    request: str = ""  # the line-wise format whose request it would be; "*": any JSON format's
+
+
+@dataclass(slots=True)
+class _Held:
+    """A request that waits for the line that names its adapter, or behind one that does."""
+
+    name: str
+    place: str
+    prompt: Prompt
+    record: Record
+
+
 class _Reading:
     """One call of :func:`read_log`."""
 
@@ -233,8 +269,12 @@ class _Reading:
         self.field = ""
         self.first_place = ""
         self.requests: list[Request] = []
+        self.times: list[int | float | None] = []  # to order by
         # What stood before the first recognised record: other lines, or unusable ones.
         self.leading = 0
+        self.leading_requests: dict[str, tuple[int, str]] = {}  # by format: how many, the first
+        self.in_json = True
+        self.held: deque[_Held] = deque()
         self.seen: dict[str, int | float | None] = {}
         self.promptless: dict[str, tuple[str, str]] = {}
         self.cut = self.other = self.retries = self.answers = self.truncated = 0
@@ -245,7 +285,9 @@ class _Reading:
         self.models: Counter[str] = Counter()
         self.salts: Counter[str] = Counter()
         self.clock = _Clock()
-        self.lengths: Counter[int] = Counter()
+        self.mismatches = self.perhaps_cut = 0
+        self.lengths: set[int] = set()
+        self.greatest = 0
         self.at_longest: set[BlockId] = set()
         self.longest: list[tuple[int, int]] = []  # place among the requests, whole blocks
         if options.format != "auto":
@@ -260,21 +302,27 @@ class _Reading:
         """Take in one file."""
         source = Source(one, self.digest)
         self.names.append(source.name)
-        pending: tuple[str, str, bool] | None = None  # place, reason, whether a cut explains it
+        try:
+            self._read(source)
+        finally:
+            source.close()
+
+    def _read(self, source: Source) -> None:
+        pending: _Bad | None = None
         usable = False
-        for place, value in read_records(source, plain=self.format is lines):
+        for place, value in _unwrapped(read_records(source, plain=self.format is lines)):
             if pending is not None:
-                self._unusable(source, *pending[:2])
+                self._unusable(source.name, pending)
                 pending = None
             if isinstance(value, Broken):
                 pending = self._broken(place, value)
                 continue
             try:
-                usable = self._record(place, value) or usable
+                usable = self._record(source.name, place, value) or usable
             except Unusable as error:
                 if error.request_id is None:
-                    pending = (place, str(error), error.incomplete)
-                elif error.request_id in self.seen:
+                    pending = _Bad(place, str(error), error.incomplete)
+                elif self._finished(error) or error.request_id in self.seen:
                     self.other += 1
                 else:
                     self.promptless.setdefault(
@@ -285,33 +333,43 @@ class _Reading:
             except Refused as error:
                 raise Refused(f"{source.name}: {place}: {error}") from None
             except RecursionError:
-                pending = (place, "nested too deeply", False)
+                pending = _Bad(place, "nested too deeply", False)
             if self.format is None and self.leading > GIVE_UP:
                 break
-        if pending is not None and (pending[2] or source.open_end) and usable:
+        if pending is not None and (pending.cut or source.open_end) and usable:
             self.truncated += 1
         elif pending is not None:
-            self._unusable(source, *pending[:2])
+            self._unusable(source.name, pending)
         self.ended_early += source.cut_short
 
-    def _broken(self, place: str, value: Broken) -> tuple[str, str, bool] | None:
+    def _broken(self, place: str, value: Broken) -> _Bad | None:
         chosen = self.format
-        if chosen is not None and chosen.INTERLEAVED and not value.opens:
-            if value.text and chosen.detect(value.text):  # a request whose prompt cannot be trusted
-                return place, value.reason, False
-            self.other += 1
-            return None
-        return place, value.reason, value.opens
+        if chosen is not None and not chosen.INTERLEAVED:
+            return _Bad(place, value.reason, value.opens)
+        if value.opens:
+            owner = "*" if self.in_json else ""
+        else:  # a request whose prompt cannot be trusted, or any other line
+            among = FORMATS if chosen is None else (chosen,)
+            mine = (f.NAME for f in among if f.INTERLEAVED and value.text and f.detect(value.text))
+            owner = next(mine, "")
+        if chosen is None or owner:
+            return _Bad(place, value.reason, value.opens, owner)
+        self.other += 1
+        return None
 
-    def _unusable(self, source: Source, place: str, reason: str) -> None:
+    def _unusable(self, name: str, bad: _Bad) -> None:
+        where = f"{name}: {bad.place}: {bad.reason}"
         if not self.first_unusable:
-            self.first_unusable = f"{source.name}: {place}: {reason}"
-        if self.format is None:
-            self.leading += 1
-        else:
-            self.unusable[reason] += 1
+            self.first_unusable = where
+        if self.format is not None:
+            self.unusable[bad.reason] += 1
+            return
+        self.leading += 1
+        if bad.request:
+            before, first = self.leading_requests.get(bad.request, (0, where))
+            self.leading_requests[bad.request] = before + 1, first
 
-    def _record(self, place: str, record: Record) -> bool:
+    def _record(self, name: str, place: str, record: Record) -> bool:
         """Take in one record; whether it was one of the log's format."""
         if self.format is None:
             self._detect(place, record)
@@ -324,25 +382,74 @@ class _Reading:
             raise Unusable(self._unknown(record, chosen))
         if not self.field:
             self.field, self.first_place = field, place
+            self.in_json = isinstance(record, dict)
         elif chosen is text and field != self.field:
             raise Unusable(self._mixed(f"has {field!r}"))
         prompts = chosen.parse(record, field, f"{len(self.names)}:{place}")
         if not prompts:
             self.other += 1
+        for found in prompts:
+            if isinstance(found, Skipped):
+                self.skipped[str(found)] += 1
+            elif isinstance(found, Unusable):
+                self._unusable(name, _Bad(place, str(found), False))
+        whole = [p for p in prompts if isinstance(p, Prompt)]
+        if self.held or any(p.unfinished for p in whole):
+            self.held += [_Held(name, place, p, record) for p in whole]
+            self._release()
+        else:
+            self._take(name, place, whole, record)
+        return True
+
+    def _take(self, name: str, place: str, prompts: list[Prompt], record: Record) -> None:
+        """Take in the requests of one record; of several, one may be unusable alone."""
         known = {p.request_id for p in prompts if p.request_id in self.seen}
         for prompt in prompts:
-            if prompt.request_id not in known or self._again(prompt):
+            if prompt.request_id in known and not self._again(prompt):
+                continue
+            try:
                 self._prompt(prompt, record)
-        return True
+            except Unusable as error:
+                if len(prompts) == 1:
+                    raise
+                self._unusable(name, _Bad(place, str(error), False))
+
+    def _finished(self, rest: Unusable) -> bool:
+        """Give a request that waits what a later record says of it; whether one waited."""
+        for held in self.held:
+            if held.prompt.unfinished and held.prompt.request_id == rest.request_id:
+                held.prompt = dataclasses.replace(
+                    held.prompt, salt=rest.salt, answers=rest.answers, unfinished=False
+                )
+                self._release()
+                return True
+        return False
+
+    def _release(self, *, all_of_them: bool = False) -> None:
+        """Take in, in file order, what waits no longer."""
+        while self.held and (
+            all_of_them or not self.held[0].prompt.unfinished or len(self.held) > HELD
+        ):
+            held = self.held.popleft()
+            try:
+                self._take(held.name, held.place, [held.prompt], held.record)
+            except Unusable as error:
+                self._unusable(held.name, _Bad(held.place, str(error), False))
 
     def _detect(self, place: str, record: Record) -> None:
         for module in FORMATS:
             field = module.detect(record)
             if field is not None:
                 self.format, self.field, self.first_place = module, field, place
+                self.in_json = isinstance(record, dict)
                 if module.INTERLEAVED:
-                    self.other += self.leading
-                    self.first_unusable = ""
+                    owners = (module.NAME, "*") if self.in_json else (module.NAME,)
+                    mine = [r for o in owners if (r := self.leading_requests.get(o))]
+                    count = sum(n for n, _ in mine)
+                    self.other += self.leading - count
+                    self.first_unusable = mine[0][1] if mine else ""
+                    if count:
+                        self.unusable["before the first readable request"] += count
                 elif self.leading:
                     self.unusable["before the first record of a known format"] += self.leading
                 return
@@ -404,20 +511,25 @@ class _Reading:
         if prompt.request_id is not None:
             self.seen[prompt.request_id] = logged
             self.promptless.pop(prompt.request_id, None)
-        if self.format is vllm and not prompt.cut:
+        if prompt.may_be_cut:
             self._watch_lengths(prompt, request)
+        if isinstance(prompt.content, Blocks):
+            block = self.cutter.block_tokens or options.block_tokens
+            self.mismatches += len(request.hash_ids) != -(-request.input_length // block)
         self.requests.append(request)
+        self.times.append(time if prompt.exact is None else prompt.exact)
 
     def _watch_lengths(self, prompt: Prompt, request: Request) -> None:
-        """Different prompts of one greatest length: the sign of ``--max-log-len``."""
+        """Different prompts of one greatest length: what ``--max-log-len`` leaves, or chance."""
         content = prompt.content
         size = len(content) if isinstance(content, str) else request.input_length
-        if not self.lengths or size > max(self.lengths):
-            self.lengths.clear()
+        if len(self.lengths) < SEEN_LENGTHS:
+            self.lengths.add(size)
+        if size > self.greatest:
+            self.greatest = size
             self.longest.clear()
             self.at_longest.clear()
-        if not self.lengths or size in self.lengths:
-            self.lengths[size] += 1
+        if size == self.greatest:
             by_characters = isinstance(content, str) and self.cutter.encode is None
             a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
             length = size if by_characters else request.input_length
@@ -425,9 +537,20 @@ class _Reading:
             if request.hash_ids:
                 self.at_longest.add(request.hash_ids[-1])
 
-    def _drop_partial_blocks(self) -> None:
-        """Of requests cut by ``--max-log-len`` only the whole blocks before the cut are known."""
-        if len(self.at_longest) < 3 or 20 * len(self.longest) <= len(self.requests):
+    def _judge_lengths(self) -> None:
+        """Whether the longest prompts are cut without a mark (see the vLLM format).
+
+        Many different ones of exactly one greatest length may be. They count as cut, and lose their
+        partial block, where that length is a number people set and enough shorter prompts of other
+        lengths stand beside them; otherwise they are only counted.
+        """
+        most, count = self.greatest, len(self.longest)
+        if most < CUT_LENGTH or len(self.at_longest) < 3 or 20 * count <= len(self.requests):
+            return
+        shorter = len(self.requests) - count
+        varied = len(self.lengths - {most}) >= 3 and 20 * shorter >= len(self.requests)
+        if not (varied and (most % 100 == 0 or most % 256 == 0 or most & (most - 1) == 0)):
+            self.perhaps_cut = count
             return
         for place, blocks in self.longest:
             self.cut += 1
@@ -447,16 +570,17 @@ class _Reading:
             See :func:`read_log`.
         """
         name = ", ".join(self.names)
+        self._release(all_of_them=True)
         for where, reason in self.promptless.values():
             self.unusable[reason] += 1
             self.first_unusable = self.first_unusable or f"{where}: {reason}"
-        self._drop_partial_blocks()
+        self._judge_lengths()
         chosen = self.format
         self._check_usable(name)
         if chosen is None or not self.requests:
             raise TraceError(f"{name}: empty: no requests; {HINT}")
         self._check_models(name)
-        requests, order, moved = _ordered(self.requests, self.options.order, name)
+        requests, order, moved = _ordered(self.requests, self.times, self.options.order, name)
         cutter = self.cutter
         block = cutter.block_tokens or self.options.block_tokens
         kinds = [self.options.tokenizer] * bool(cutter.from_text) + ["log"] * bool(
@@ -473,9 +597,10 @@ class _Reading:
                 self.options.chars_per_block if cutter.from_text and not cutter.encode else None
             ),
             skipped_truncated=self.truncated,
-            length_mismatches=sum(len(r.hash_ids) != -(-r.input_length // block) for r in requests),
+            length_mismatches=self.mismatches,
             records=Records(
                 cut=self.cut,
+                perhaps_cut=self.perhaps_cut,
                 skipped=dict(sorted(self.skipped.items())),
                 unusable=self.unusable.total(),
                 unusable_reasons=dict(self.unusable.most_common(5)),
@@ -544,9 +669,30 @@ class _Clock:
         return self._last
 
 
-def _ordered(requests: list[Request], order: str, name: str) -> tuple[list[Request], str, int]:
-    """The requests in their order, that order in words, and how many had to move."""
-    times = [r.timestamp for r in requests]
+def _unwrapped(
+    records: Iterable[tuple[str, Record | Broken]],
+) -> Iterator[tuple[str, Record | Broken]]:
+    """Records one by one, also those that an interface hands out by the page under ``data``."""
+    for place, value in records:
+        rows = value.get("data") if isinstance(value, dict) else None
+        if (
+            isinstance(value, dict)
+            and isinstance(rows, list)
+            and rows
+            and all(isinstance(r, dict) for r in rows)
+            and not any(f.detect(value) for f in FORMATS)
+            and any(f.detect(rows[0]) for f in FORMATS)
+        ):
+            for n, row in enumerate(rows):
+                yield f"{place}, data[{n}]", row
+        else:
+            yield place, value
+
+
+def _ordered(
+    requests: list[Request], times: list[int | float | None], order: str, name: str
+) -> tuple[list[Request], str, int]:
+    """The requests in the order of ``times``, that order in words, and how many had to move."""
     without = times.count(None)
     if without:
         if order == "time":

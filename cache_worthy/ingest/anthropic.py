@@ -1,9 +1,12 @@
-"""Anthropic-style requests: message batches (``params``) and logged request bodies."""
+"""Anthropic-style requests: message batches (``params``) and logged request bodies.
+
+The result file of a batch is recognised to be refused.
+"""
 
 from __future__ import annotations
 
 from cache_worthy.ingest.body import as_dict, prompts
-from cache_worthy.ingest.record import Prompt, Record, Unusable
+from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable
 
 NAME = "anthropic"
 SUMMARY = "request bodies: Anthropic messages and message batches"
@@ -14,13 +17,24 @@ EXAMPLE = (
 FIELDS: tuple[str, ...] = ("params.messages", "messages")
 INTERLEAVED = False
 
+_OUTCOMES = ("succeeded", "errored", "canceled", "expired")
 _OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def is_batch_result(record: Record) -> bool:
+    """Whether a record is a line of a batch's result file."""
+    if not isinstance(record, dict) or "params" in record:
+        return False
+    result = record.get("result")
+    return "custom_id" in record and isinstance(result, dict) and result.get("type") in _OUTCOMES
 
 
 def detect(record: Record) -> str | None:
     """``params`` of a batch, or a body with what only this API has."""
     if not isinstance(record, dict):
         return None
+    if is_batch_result(record):
+        return "result"
     params = record.get("params")
     if isinstance(params, dict) and isinstance(params.get("messages"), list):
         return "params.messages"
@@ -42,13 +56,20 @@ def accept(record: Record, field: str) -> str | None:
     """Any body with messages."""
     if not isinstance(record, dict):
         return None
+    if is_batch_result(record):
+        return "result"
     holder = record.get("params") if field.startswith("params") else record
     return field if isinstance(holder, dict) and "messages" in holder else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record."""
+    """One request a record; a batch's results are refused."""
     row = as_dict(record)
+    if is_batch_result(row):
+        raise Refused(
+            "the result file of a message batch: it holds answers and no prompts; give the request "
+            "file of the batch (the lines with custom_id and params)"
+        )
     body = row.get("params") if field.startswith("params") else row
     if not isinstance(body, dict):
         raise Unusable("params: expected an object")

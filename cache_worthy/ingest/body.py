@@ -44,12 +44,22 @@ def answer_length(record: Mapping[str, object]) -> int | None:
     (7, 3)
     """
     for name in ("output_length", "completion_tokens"):
-        value = record.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-            value = int(value)
-        if (tokens := count(value)) is not None:
+        if (tokens := token_count(record.get(name))) is not None:
             return tokens
     return None
+
+
+def token_count(value: object) -> int | None:
+    """A token count, as a number or as the text of a CSV cell; None for anything else.
+
+    Examples
+    --------
+    >>> token_count("7"), token_count(3), token_count("-1"), token_count(True)
+    (7, 3, None, None)
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        value = int(value)
+    return count(value)
 
 
 def parsed(value: object) -> object:
@@ -88,7 +98,7 @@ def contents(body: dict[str, object], field: str) -> list[Chat | Tokens | str]:
             kinds = set(map(type, value))
             if kinds == {int}:
                 return [Tokens(value)]
-            if kinds == {str} and field != "input":
+            if kinds == {str}:  # completions, and embeddings under "input": each its own prefix
                 return list(value)
             if kinds == {list}:
                 return [Tokens(v) for v in value]

@@ -1,4 +1,8 @@
-"""Langfuse observations: only ``GENERATION`` holds a model call; input may be JSON in a string."""
+"""Langfuse observations: only ``GENERATION`` holds a model call; input may be JSON in a string.
+
+One observation a record, or whole pages of the public API (``{"data": […], "meta": {…}}``), which
+the reader takes apart.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         body = {"prompt": value}
     else:
         raise Unusable("a generation without input; turn off masking of inputs in the SDK")
-    if row.get("model") is not None:
-        body = {**body, "model": row["model"]}
+    model = row.get("model", row.get("providedModelName"))
+    if model is not None:
+        body = {**body, "model": model}
     return prompts(row, body, body_field(body) or "messages", row.get("id"))

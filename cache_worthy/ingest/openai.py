@@ -1,7 +1,8 @@
-"""OpenAI-style requests: batch input files, and logged request bodies of chat, completions, responses.
+"""OpenAI-style requests: batch input files, and logged bodies of chat, completions, responses.
 
 In a batch file the order of the lines is the only order. A ``prompt`` may be token ids, which are
-used as they are, or a list of prompts, which are requests of their own.
+used as they are, or a list of prompts, which are requests of their own; so are the texts or id
+lists under ``input`` of an embeddings request. A list of items under ``input`` is one chat.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""OpenTelemetry GenAI spans: flat spans, or OTLP JSON as the file exporter writes it."""
+"""OpenTelemetry GenAI spans: flat spans, or OTLP JSON as the file exporter writes it.
+
+Messages are JSON inside a string, or values of the protocol's own kind (``arrayValue``,
+``kvlistValue``). A span that ended in an error is a failed request. Arrival is kept in whole
+nanoseconds for the order.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Iterator
 
 from cache_worthy.ingest.body import as_dict, parsed, time_of
 from cache_worthy.ingest.chat import Chat, ChatError, read_chat
-from cache_worthy.ingest.record import Prompt, Record, Unusable, count, label
+from cache_worthy.ingest.record import Prompt, Record, Skipped, Unusable, count, label
 from cache_worthy.ingest.times import to_ms
 
 NAME = "otel"
@@ -41,11 +46,18 @@ def accept(record: Record, field: str) -> str | None:
     return None
 
 
-def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """Every model call of a record."""
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt | Unusable | Skipped, ...]:
+    """Every model call of a record; one that cannot be read does not hide the others."""
     row = as_dict(record)
-    spans = list(_spans(row)) if "resourceSpans" in row else [row]
-    return tuple(p for s in spans for p in _span(s))
+    found: list[Prompt | Unusable | Skipped] = []
+    for span in _spans(row) if "resourceSpans" in row else [row]:
+        try:
+            prompt = _span(span)
+        except (Unusable, Skipped) as error:
+            found.append(error)
+        else:
+            found += [] if prompt is None else [prompt]
+    return tuple(found)
 
 
 def _spans(row: dict[str, object]) -> Iterator[dict[str, object]]:
@@ -60,26 +72,56 @@ def _dicts(value: object) -> list[dict[str, object]]:
 
 def _attributes(span: dict[str, object]) -> dict[str, object]:
     found = span.get("attributes")
-    if isinstance(found, dict):
-        return found
-    out: dict[str, object] = {}
-    for pair in _dicts(found):
-        value = pair.get("value")
-        if isinstance(value, dict) and len(value) == 1:
-            value = next(iter(value.values()))
-        out[str(pair.get("key"))] = value
-    return out
+    return found if isinstance(found, dict) else _pairs(found)
 
 
-def _span(span: dict[str, object]) -> Iterator[Prompt]:
+def _pairs(value: object) -> dict[str, object]:
+    return {str(pair.get("key")): _plain(pair.get("value")) for pair in _dicts(value)}
+
+
+def _plain(value: object) -> object:
+    """An ``AnyValue`` of the protocol as the plain value that it wraps.
+
+    Examples
+    --------
+    >>> _plain({"arrayValue": {"values": [{"intValue": "7"}, {"boolValue": True}]}})
+    ['7', True]
+    >>> _plain({"kvlistValue": {"values": [{"key": "a", "value": {"stringValue": "b"}}]}})
+    {'a': 'b'}
+    """
+    if not isinstance(value, dict) or len(value) != 1:
+        return None if value == {} else value
+    name, inner = next(iter(value.items()))
+    if name in ("arrayValue", "array_value"):
+        values = inner.get("values") if isinstance(inner, dict) else None
+        return [_plain(v) for v in values] if isinstance(values, list) else []
+    if name in ("kvlistValue", "kvlist_value"):
+        return _pairs(inner.get("values") if isinstance(inner, dict) else None)
+    return inner
+
+
+def _failed(span: dict[str, object], found: dict[str, object]) -> bool:
+    """Whether the span's status is an error (by number, by name), or an error type stands in it."""
+    status = span.get("status")
+    code = status
+    if isinstance(status, dict):
+        code = status.get("code", status.get("status_code", status.get("statusCode")))
+    if isinstance(code, str):
+        code = code.rpartition("_")[2].upper()
+    return code in (2, "2", "ERROR") or bool(found.get("error.type"))
+
+
+def _span(span: dict[str, object]) -> Prompt | None:
     found = _attributes(span)
     if not any(k.startswith("gen_ai.") for k in found):
-        return
+        return None
     for event in _dicts(span.get("events")):  # messages may stand on an event of the span
         found = {**_attributes(event), **found}
     operation = found.get("gen_ai.operation.name", "chat")
     if operation not in ("chat", "text_completion", "generate_content"):
-        return
+        return None
+    if _failed(span, found):
+        raise Skipped("failed request")
     messages = parsed(found.get("gen_ai.input.messages", found.get("gen_ai.prompt")))
     if messages is None:
         messages = _numbered(found)
@@ -94,15 +136,21 @@ def _span(span: dict[str, object]) -> Iterator[Prompt]:
         chat: Chat = read_chat(body)
     except ChatError as error:
         raise Unusable(str(error)) from error
-    nano = to_ms(span.get("startTimeUnixNano"), 1)
+    nano = to_ms(span.get("startTimeUnixNano", span.get("start_time_unix_nano")))
+    exact = nano if isinstance(nano, int) else None
     out = found.get("gen_ai.usage.output_tokens")
-    yield Prompt(
+    return Prompt(
         content=chat,
         output_length=count(int(out) if isinstance(out, str) and out.isdecimal() else out),
-        timestamp=time_of(span) if nano is None else nano / 10**6,
+        timestamp=time_of(span) if exact is None else _milliseconds(exact),
+        exact=exact,
         model=label(found.get("gen_ai.request.model")),
         request_id=label(span.get("spanId", span.get("span_id"))),
     )
+
+
+def _milliseconds(nano: int) -> int | float:
+    return nano / 10**6 if nano % 10**6 else nano // 10**6
 
 
 def _numbered(found: dict[str, object]) -> list[object]:

@@ -66,6 +66,12 @@ class Prompt:
         Of the request, where the log has one.
     answers : int
         Answers asked for (``n``); the prompt is prefilled once.
+    exact : int or None
+        Arrival in the log's own whole units, where ``timestamp`` is too coarse to order by.
+    unfinished : bool
+        A later record with this request id names its salt and answers (vLLM at DEBUG).
+    may_be_cut : bool
+        The log may hold only a beginning, and nothing in the record says so.
     """
 
     content: Blocks | Tokens | Chat | str
@@ -80,6 +86,9 @@ class Prompt:
     cut_mark: str = ""
     priority: int = 0
     answers: int = 1
+    exact: int | None = None
+    unfinished: bool = False
+    may_be_cut: bool = False
 
 
 class Unusable(Exception):
@@ -92,14 +101,24 @@ class Unusable(Exception):
         A later or earlier record with this id may carry the prompt; then this one does not count.
     incomplete : bool
         The text ends too early; on the last line that is a log still being written.
+    salt, answers
+        What the record does say of the request whose prompt another record carries.
     """
 
     def __init__(
-        self, reason: str, request_id: str | None = None, *, incomplete: bool = False
+        self,
+        reason: str,
+        request_id: str | None = None,
+        *,
+        incomplete: bool = False,
+        salt: str | None = None,
+        answers: int = 1,
     ) -> None:
         super().__init__(reason)
         self.request_id = request_id
         self.incomplete = incomplete
+        self.salt = salt
+        self.answers = answers
 
 
 class Skipped(Exception):
@@ -116,7 +135,8 @@ class Format(Protocol):
     ``detect`` gives the field that makes a first record one of this format, or None; ``accept``
     the field of a later record, given the first one's. ``parse`` turns a record into its requests
     (none for a line that is no request) and raises :class:`Unusable`, :class:`Skipped` or
-    :class:`Refused`. ``INTERLEAVED``: lines of other kinds belong in such a log.
+    :class:`Refused`; where one record holds many requests, the first two stand in the sequence
+    instead, each for one of them. ``INTERLEAVED``: lines of other kinds belong in such a log.
     """
 
     @property
@@ -138,7 +158,9 @@ class Format(Protocol):
 
     def accept(self, record: Record, field: str) -> str | None: ...
 
-    def parse(self, record: Record, field: str, scope: str) -> Sequence[Prompt]: ...
+    def parse(
+        self, record: Record, field: str, scope: str
+    ) -> Sequence[Prompt | Unusable | Skipped]: ...
 
 
 def lookup(record: Mapping[str, object], path: str) -> object:

@@ -7,11 +7,11 @@ finish counts only where the log has no arrival.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
 
+from cache_worthy.ingest.literals import python_literal
 from cache_worthy.ingest.record import Prompt, Record, Skipped, Tokens, Unusable, label
 from cache_worthy.ingest.times import to_ms
 from cache_worthy.ingest.vllm import QUOTE
@@ -163,8 +163,8 @@ def _value(raw: str) -> tuple[object, bool]:
     strings = _STRING.match(raw)
     if strings:
         try:
-            text = ast.literal_eval(strings[0])
-        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            text = python_literal(strings[0])
+        except ValueError as error:
             raise Unusable("a field is no Python string literal") from error
         return text, raw[strings.end() :].startswith(" ... ")
     ids = _LIST.match(raw)
@@ -175,7 +175,7 @@ def _value(raw: str) -> tuple[object, bool]:
             return None, False
     if raw.startswith("["):
         try:
-            return ast.literal_eval(raw), False
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return python_literal(raw), False
+        except ValueError:
             return None, False
     return None, False

@@ -120,6 +120,12 @@ class Source:
         self.name = "<stdin>" if str(source) == "-" else str(source)
         self.cut_short = False
         self.open_end = False
+        self._file: IO[bytes] | None = None
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._file is not None:
+            self._file.close()
 
     def open(self) -> tuple[bytes, io.BufferedReader]:
         """The first bytes, and a reader of all of them; a byte order mark is gone.
@@ -132,6 +138,7 @@ class Source:
         try:
             standard = str(self._source) == "-"
             stream: IO[bytes] = sys.stdin.buffer if standard else open(self._source, "rb")  # noqa: SIM115
+            self._file = None if standard else stream
             raw = io.BufferedReader(_Tee(stream, self._digest), BUFFER)
             head = raw.read(HEAD)
             whole: io.BufferedReader = io.BufferedReader(_Rejoined(head, raw), BUFFER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cache_worthy.ingest.body import as_dict, contents, time_of
-from cache_worthy.ingest.chat import ChatError, read_chat
 from cache_worthy.ingest.record import Prompt, Record, Unusable, count, kind, label, priority_of
 
 NAME = "text"
@@ -24,7 +23,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record (several where ``prompt`` lists several).
+    """One request a record (several where ``prompt`` or ``input`` lists several).
 
     Raises
     ------
@@ -33,15 +32,9 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """
     row = as_dict(record)
     value = row[field]
-    if field in ("messages", "input") and isinstance(value, list):
-        try:
-            found = [read_chat(row, field)]
-        except ChatError as error:
-            raise Unusable(str(error)) from error
-        return tuple(_prompt(row, c) for c in found)
     if isinstance(value, str):
         return (_prompt(row, value),)
-    if field == "prompt" and isinstance(value, list):
+    if field in ("messages", "input", "prompt") and isinstance(value, list):
         return tuple(_prompt(row, c) for c in contents(row, field))
     expected = "a list of messages" if field == "messages" else "a string"
     raise Unusable(f"{field}: expected {expected}, got {kind(value)}")

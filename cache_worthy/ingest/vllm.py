@@ -1,18 +1,25 @@
 """vLLM server logs: ``Received request`` lines with the prompt, or ``details`` lines at DEBUG.
 
 The prompt is a Python string literal and is read as one, so text that looks like the rest of the
-line does no harm. ``--max-log-len`` cuts text and ids to one length without a mark; that is noticed
-from as many ids as characters in a line, or from many prompts of exactly the same, greatest length.
-The time has no year; a step back of half a year is a new year.
+line does no harm. At DEBUG the adapter and ``n`` stand on the INFO line that follows, with the same
+request id. The time has no year; a step back of half a year is a new year.
+
+``--max-log-len N`` cuts the text to N characters and the ids to N, and leaves no mark (vLLM's
+request logger, to the current one). What a line shows of it: as many ids as characters, which only
+the cut makes; that request counts as cut. A line with both, in other numbers, has all its ids. Where
+only one of them is logged, many prompts of exactly the same, greatest length are all there is to
+see, and equal prompts of a benchmark look the same. So they count as cut only when that length is a
+number people set (a multiple of 100 or 256, or a power of two) and enough shorter prompts of other
+lengths stand beside them; otherwise nothing is dropped, and the log's counts say "perhaps cut".
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from datetime import date
 
+from cache_worthy.ingest.literals import python_literal
 from cache_worthy.ingest.record import Prompt, Record, Tokens, Unusable
 
 NAME = "vllm"
@@ -32,7 +39,7 @@ _DETAILS = re.compile(r"\bRequest ([^\s:]+(?::[^\s:]+)*) details: (prompt: )")
 _PROMPT = re.compile(LITERAL, re.DOTALL)
 _TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
 _IDS = "prompt_token_ids: "
-_LORA = re.compile(r"lora_request: LoRARequest\((.{0,400})")
+_LORA = "lora_request: LoRARequest("
 _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
 
 EVIDENT = 32
@@ -77,14 +84,16 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         return ()
     request_id = match[1]
     if match[2] == "params: ":
-        raise Unusable(NO_PROMPT, request_id)
+        after = record[match.end() :]
+        raise Unusable(NO_PROMPT, request_id, salt=_adapter(after), answers=_answers(after))
     rest = record[match.end() :]
+    details = match.re is _DETAILS
     literal = _PROMPT.match(rest)
     text: str | None = None
     if literal is not None:
         try:
-            text = str(ast.literal_eval(literal[0]))
-        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            text = str(python_literal(literal[0]))
+        except ValueError as error:
             raise Unusable("the prompt is no Python string literal") from error
         rest = rest[literal.end() :]
     elif not rest.startswith("None"):
@@ -92,18 +101,30 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     tokens = _tokens(rest)
     if tokens is None and text is None:
         raise Unusable(NO_PROMPT, request_id)
-    lora = _LORA.search(rest)
-    answers = _N.search(rest)
     return (
         Prompt(
             content=text if tokens is None else Tokens(tokens),  # type: ignore[arg-type]
             timestamp=_time(record[: match.start()]),
-            salt=lora[1].split(", lora_path")[0] if lora else None,
+            salt=None if details else _adapter(rest),
             request_id=request_id,
             cut=text is not None and tokens is not None and EVIDENT <= len(text) == len(tokens),
-            answers=int(answers[1]) if answers else 1,
+            answers=1 if details else _answers(rest),
+            unfinished=details,
+            may_be_cut=text is None or tokens is None,
         ),
     )
+
+
+def _adapter(rest: str) -> str | None:
+    """Name and number of the LoRA adapter; the last mention, as parameters may hold look-alikes."""
+    at = rest.rfind(_LORA)
+    return None if at < 0 else rest[at + len(_LORA) :][:400].split(", lora_path")[0]
+
+
+def _answers(rest: str) -> int:
+    """``n`` of the sampling parameters."""
+    found = _N.search(rest)
+    return int(found[1]) if found else 1
 
 
 def _tokens(rest: str) -> list[object] | None:

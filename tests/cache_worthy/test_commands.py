@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -121,13 +122,31 @@ def test_policies_lists_every_registry(run: Run) -> None:
     assert code == 0
     every = [(name, policy.source, True) for name, policy in POLICIES.items()]
     every += [(p.name, p.source, p.pins_path) for p in listed()]
-    for line, (name, source, pins) in zip(out.splitlines(), every, strict=True):
-        assert line.split()[0] == name
+    entries = re.split(r"\n(?=\S)", out.rstrip())
+    for entry, (name, source, pins) in zip(entries, every, strict=True):
+        assert entry.split()[0] == name
         assert source
-        assert source in line
-        assert line.split()[2] == ("pins" if pins else "-")
+        assert source in " ".join(entry.split())
+        assert entry.split()[2] == ("pins" if pins else "-")
     document = json.loads(run("policies", "--json")[1])
     assert [(p["name"], p["source"], p["pins_path"]) for p in document["policies"]] == every
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["formats"],
+        ["policies"],
+        ["bound", "LOG", "--capacity-fraction", "0.1"],
+        ["bound", "LOG", "--capacity-fraction", "0.1", "--rows", "chain"],
+    ],
+)
+def test_lists_and_bounds_fit_a_terminal(run: Run, sample: Path, argv: list[str]) -> None:
+    """80 columns; nothing is lost by wrapping, and there was something to wrap."""
+    code, out, _ = run(*[sample if a == "LOG" else a for a in argv])
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r"\n {2,}\S", out)
 
 
 def test_your_own_policy(
