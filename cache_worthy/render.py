@@ -24,10 +24,17 @@ from cache_worthy.pins import Pins
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_coldstart import render_coldstart
-from cache_worthy.render_engine import memory_section, pins_note, policy_section, summary
+from cache_worthy.render_engine import (
+    Typed,
+    memory_section,
+    pins_note,
+    policy_section,
+    summary,
+    typed,
+)
 from cache_worthy.render_tails import render_tails
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
-from cache_worthy.workload import Distribution
+from cache_worthy.workload import Distribution, Worth
 
 
 def render(analysis: Analysis) -> str:
@@ -82,29 +89,35 @@ def _times(value: float | None) -> str:
 def _summary(a: Analysis) -> list[str]:
     """The answers in a line each; their reasons follow."""
     out = title("IN SHORT")
+    for part in in_short(a):
+        out += prose(part) if isinstance(part, str) else typed(part, indent=6)
+    return out
+
+
+def in_short(a: Analysis) -> list[str | Typed]:
+    """The answers, a sentence each, and the flags to type where there are any."""
     if a.capacity is None or a.policy is None or a.pin is None:
-        out += prose("Prefix caching is not worth enabling on this log (question 1).")
-        return out
+        return ["Prefix caching is not worth enabling on this log (question 1)."]
     best = a.capacity.recommended
     row = next(r for r in a.policy.rows if r.bytes == best.bytes)
-    out += prose(
-        f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill recompute."
-    )
-    out += prose(
-        f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
-        f"{gib(a.workload.floor_bytes)} is the least that serves this log."
-    )
+    out: list[str | Typed] = [
+        f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill recompute.",
+        (
+            f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
+            f"{gib(a.workload.floor_bytes)} is the least that serves this log."
+        ),
+    ]
     if a.engine is not None:
         out += summary(a.engine, a.policy, a.input.block_tokens)
     else:
-        out += prose(_advice("At that size", row, a.policy.baseline))
+        out.append(_advice("At that size", row, a.policy.baseline))
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
-            out += prose(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
+            out.append(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
     if a.parameters.engine == "vllm":
-        out += prose("vLLM cannot pin a prefix; what protects one is memory.")
+        out.append("vLLM cannot pin a prefix; what protects one is memory.")
     elif a.pin.pins:
-        out += prose(
+        out.append(
             f"Pinning {counted(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
             f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save."
         )
@@ -121,91 +134,119 @@ def _advice(where: str, row: PolicyRow, baseline: str) -> str:
     return f"{where} {row.best} would save {saving} of recompute."
 
 
-def _workload(a: Analysis) -> Iterable[str]:
+def _workload(a: Analysis) -> list[str]:
+    out = title("WORKLOAD")
+    for name, text in workload_facts(a):
+        if name == "working set":
+            out.append("")
+        out += fact(name, text)
+    return out
+
+
+def workload_facts(a: Analysis) -> Iterable[tuple[str, str]]:
+    """What was read and what it is like, by name."""
     w, i = a.workload, a.input
-    yield from title("WORKLOAD")
     kind = f"{'an' if i.format[0] in 'aeiou' else 'a'} {i.format} log"
-    yield from fact("read as", f"{kind} (field {i.field!r})")
+    yield ("read as", f"{kind} (field {i.field!r})")
     if i.chars_per_block is not None:
-        yield from fact(
+        yield (
             "chunking",
-            f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
-            "(--chars-per-token; the sharing is exact, the scale is approximate)",
+            (
+                f"{i.chars_per_block} chars/block at {a.parameters.chars_per_token:g} chars a token "
+                "(--chars-per-token; the sharing is exact, the scale is approximate)"
+            ),
         )
         if i.tokenizer == "chars+log":
-            yield from fact(
+            yield (
                 "token ids",
-                "of the log beside text cut by characters: the two share no block; --tokenizer "
-                "lets them meet",
+                (
+                    "of the log beside text cut by characters: the two share no block; --tokenizer "
+                    "lets them meet"
+                ),
             )
     elif i.tokenizer is not None:
         what = "token ids of the log" if i.tokenizer == "log" else f"--tokenizer {i.tokenizer}"
-        yield from fact("tokens", f"{what}, {i.block_tokens} a block")
+        yield ("tokens", f"{what}, {i.block_tokens} a block")
     elif i.block_tokens != BLOCK_SIZE_TOKENS:
-        yield from fact("block size", f"{i.block_tokens} tokens")
+        yield ("block size", f"{i.block_tokens} tokens")
     if i.template is not None:
-        yield from fact(
-            "template", f"{i.template} (--template; tools and messages as one text, by its rules)"
+        yield (
+            "template",
+            f"{i.template} (--template; tools and messages as one text, by its rules)",
         )
     if i.ids_reinterned:
-        yield from fact(
+        yield (
             "block ids",
             "do not fix their prefix (an id occurs under two parents); read as (parent, id)",
         )
     if i.length_mismatches:
-        yield from fact(
+        yield (
             "lengths",
-            f"{i.length_mismatches} records have more or fewer blocks than input_length / "
-            f"{i.block_tokens} rounded up; their blocks are taken as they are",
+            (
+                f"{i.length_mismatches} records have more or fewer blocks than input_length / "
+                f"{i.block_tokens} rounded up; their blocks are taken as they are"
+            ),
         )
-    yield from fact("model", a.parameters.model.name)
+    yield ("model", a.parameters.model.name)
     cut = f" ({i.skipped_truncated_lines} truncated last line skipped)"
-    yield from fact("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
-    yield from fact("left out", i.records.text())
-    yield from fact("order", i.order)
+    yield ("records", f"{i.requests}{cut if i.skipped_truncated_lines else ''}")
+    yield ("left out", i.records.text())
+    yield ("order", i.order)
     if len(i.models) > 1:
-        yield from fact("models", _tally(i.models))
+        yield ("models", _tally(i.models))
     if i.salts:
-        yield from fact("salts", f"{_tally(i.salts)}; they share no block")
-    yield from fact(
+        yield ("salts", f"{_tally(i.salts)}; they share no block")
+    yield (
         "blocks",
-        f"{w.block_references} references, {w.distinct_blocks} distinct  "
-        f"({percent(w.reuse_fraction)} reuse)",
+        (
+            f"{w.block_references} references, {w.distinct_blocks} distinct  "
+            f"({percent(w.reuse_fraction)} reuse)"
+        ),
     )
-    yield from fact(
+    yield (
         "re-referenced",
         f"{percent(w.rereferenced_fraction)} of distinct blocks are ever asked for twice",
     )
     if w.reuse_distance.p50 is not None:
-        yield from fact(
+        yield (
             "reuse distance",
-            f"{_dist(w.reuse_distance, with_max=False)} requests  (<=10: "
-            f"{percent(w.reuse_within_10, 0)}, <=100: {percent(w.reuse_within_100, 0)})",
+            (
+                f"{_dist(w.reuse_distance, with_max=False)} requests  (<=10: "
+                f"{percent(w.reuse_within_10, 0)}, <=100: {percent(w.reuse_within_100, 0)})"
+            ),
         )
-    yield from fact("request depth", f"{_blocks(w.depth)} of {i.block_tokens} tokens")
-    yield from fact("radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}")
-    yield from fact(
+    yield ("request depth", f"{_blocks(w.depth)} of {i.block_tokens} tokens")
+    yield ("radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}")
+    yield (
         "largest subtree",
         f"{counted(w.largest_subtree_blocks, 'block')} must leave before its root can",
     )
-    yield from fact(
+    yield (
         "cost spread",
-        f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, "
-        f"{_times(w.cost_per_byte_p90_over_p10)} per byte",
+        (
+            f"{_times(w.cost_per_node_p90_over_p10)} p90/p10 per node, "
+            f"{_times(w.cost_per_byte_p90_over_p10)} per byte"
+        ),
     )
-    yield ""
-    yield from fact("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
-    yield from fact(
+    yield ("working set", f"{gib(w.working_set_bytes)}   (this much never evicts)")
+    yield (
         "minimum cache",
-        f"{gib(w.floor_bytes)} = {counted(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} of it   "
-        "(your deepest request; less cannot serve it)",
+        (
+            f"{gib(w.floor_bytes)} = {counted(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} of it   "
+            "(your deepest request; less cannot serve it)"
+        ),
     )
 
 
 def _question_1(a: Analysis) -> list[str]:
-    worth = a.worth
+    answer, text = worth_text(a.worth)
+    return question(1, answer.upper()) + prose(text)
+
+
+def worth_text(worth: Worth) -> tuple[str, str]:
+    """The answer to question 1, and its reason."""
     if worth.worth_caching:
-        return question(1, "WORTH CACHING") + prose(
+        return "Worth caching", (
             "With unlimited memory and a perfect policy, prefix caching removes at most "
             f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
             "capacity and no policy can beat it, and a real cache lands under it."
@@ -216,7 +257,7 @@ def _question_1(a: Analysis) -> list[str]:
         else f"Even an unlimited cache would remove only {percent(worth.ceiling, 2)} of this "
         "log's prefill recompute."
     )
-    return question(1, "NOT WORTH CACHING") + prose(
+    return "Not worth caching", (
         f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "
         "that does not arise, so the run ends here."
     )
@@ -232,10 +273,7 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
             f"{percent(w.floor_fraction, 2)} of the working set"
         )
     ]
-    out += prose(
-        "A request pins its own path while it is served, so less memory than the deepest request "
-        "cannot serve this log at all."
-    )
+    out += prose(FLOOR_TEXT)
     out += ["", f"     {'capacity':<24}{'cost':>8}  {'elasticity':>10}"]
     for n, p in enumerate(curve.points):
         elastic = "--" if p.elasticity is None else f"{p.elasticity:z.3f}"
@@ -252,23 +290,32 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
         )
         out.append(line.rstrip())
     best = curve.recommended
+    out += question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
+    return out + prose(allocate_text(a, curve))
+
+
+FLOOR_TEXT = (
+    "A request pins its own path while it is served, so less memory than the deepest request "
+    "cannot serve this log at all."
+)
+
+
+def allocate_text(a: Analysis, curve: CapacityCurve) -> str:
+    """What the recommended capacity costs, and what more would buy."""
+    w, best = a.workload, curve.recommended
     rest = w.working_set_bytes - best.bytes
     over = best.total_cost - w.compulsory_cost
-    out += question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
-    out += prose(
+    return (
         f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. Past it, the remaining "
         f"{gib(rest)} of KV buys {percent(over / best.total_cost if best.total_cost else 0.0)} "
         f"of the recompute you would still be paying there. Rule: {curve.rule} "
         "(elasticity: percent of recompute removed a percent of memory added)."
     )
-    return out
 
 
 def _question_4(bound: Recovery | None) -> list[str]:
     if bound is None:
-        return question(4, "NOT ASKED") + prose(
-            "--skip bound was given: what any policy could still recover was not computed."
-        )
+        return question(4, "NOT ASKED") + prose(NO_BOUND_TEXT)
     out = title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
     out += [
         f"  {'':<23}{'over':>11}{'only':>11}{'':>11}{'perfect':>11}{'best':>9}",
@@ -292,13 +339,19 @@ def _question_4(bound: Recovery | None) -> list[str]:
             initial_indent="    ",
             subsequent_indent=" " * 10,
         )
-    out.append("")
-    out += prose(
+    return [*out, "", *prose(recovery_text(bound))]
+
+
+NO_BOUND_TEXT = "--skip bound was given: what any policy could still recover was not computed."
+
+
+def recovery_text(bound: Recovery) -> str:
+    """The rule of question 4, and what its words do not say."""
+    return (
         f"Rule: {bound.rule}. The last four columns are shares of the first. "
         "Policy-bound does not say that a policy on offer gets it: read the last column; what it "
         "leaves needs the future, or more memory (the curve above)."
     )
-    return out
 
 
 def _policy(table: PolicyTable) -> list[str]:
@@ -349,13 +402,8 @@ _PIN_TITLES = {
 
 def _pins(pins: Pins, engine: str) -> list[str]:
     out = title(f"PIN   {_PIN_TITLES[engine]}")
-    shown = counted(len(pins.pins), "prefix", "es")
-    verb = "protect" if len(pins.pins) != 1 else "protects"
     out += [
-        (
-            f"  QUESTION 6       {shown} {verb} at most "
-            f"{percent(pins.together_protected_fraction)} of what caching can save"
-        ),
+        f"  QUESTION 6       {pins_answer(pins)}",
         "",
         "           refs   depth  blocks  subtree        pin KV  protects  first record",
     ]
@@ -364,18 +412,35 @@ def _pins(pins: Pins, engine: str) -> list[str]:
             f"    #{n:<3}{p.references:>7}{p.depth:>8}{p.blocks:>8}{p.subtree_blocks:>9}"
             f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>14}"
         )
-    out.append("")
-    out += prose(
+    return [*out, "", *prose(together_text(pins))]
+
+
+def pins_answer(pins: Pins) -> str:
+    """The answer to question 6."""
+    shown = counted(len(pins.pins), "prefix", "es")
+    return (
+        f"{shown} {'protect' if len(pins.pins) != 1 else 'protects'} at most "
+        f"{percent(pins.together_protected_fraction)} of what caching can save"
+    )
+
+
+def together_text(pins: Pins) -> str:
+    """What the pins do together, and what that number is not."""
+    return (
         f"Together: {gib(pins.together_bytes)} held resident protects at most "
         f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
         f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
         "ceiling: your cache keeps some of these already. Pin KV includes the ancestors that a "
         "pin implies."
     )
-    return out
 
 
 def _footer(a: Analysis) -> list[str]:
+    return ["", *wrap(footer_text(a), WIDTH, initial_indent="  ", subsequent_indent="  ")]
+
+
+def footer_text(a: Analysis) -> str:
+    """What the numbers are not."""
     sentences = [
         (
             "These are recomputation FLOPs under the analytic cost model of sim/cost.py, not measured "
@@ -405,7 +470,4 @@ def _footer(a: Analysis) -> list[str]:
         )
     else:
         sentences.append("Nothing here is a bound.")
-    return [
-        "",
-        *wrap(" ".join(sentences), WIDTH, initial_indent="  ", subsequent_indent="  "),
-    ]
+    return " ".join(sentences)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
+from dataclasses import dataclass
 
 from cache_worthy.engines import TAILS_MATTER, EngineAdvice, Memory
 from cache_worthy.policy_table import PolicyTable
@@ -14,26 +15,34 @@ FRACTION_FLAGS = {"sglang": "--mem-fraction-static", "vllm": "--gpu-memory-utili
 _wrap = functools.partial(textwrap.wrap, break_on_hyphens=False, break_long_words=False)
 
 
-def summary(advice: EngineAdvice, table: PolicyTable, block_tokens: int) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Options for the command line, and the word before them ("type", "or", "at least", "")."""
+
+    label: str
+    text: str
+
+
+def summary(advice: EngineAdvice, table: PolicyTable, block_tokens: int) -> list[str | Typed]:
     """What the GPU holds and what to set, for the head of the report."""
     name, row, memory = NAMES[advice.engine], table.rows[advice.at], advice.memory
     note = gpu_note(memory)
-    out = [] if note is None else _prose(note)
+    out: list[str | Typed] = [] if note is None else [note]
     if memory.fits is False:
         return out
     if advice.engine == "vllm":
         below = "; memory flags are below" if memory.flags or memory.minimum else ""
-        out += _prose(f"vLLM offers no eviction policy to set{below}.")
+        out.append(f"vLLM offers no eviction policy to set{below}.")
         if advice.tail_cost_ratio is not None and advice.tail_cost_ratio > TAILS_MATTER:
-            out += _prose(
+            out.append(
                 f"Prompts end inside a block of {block_tokens} tokens: vLLM caches full blocks only."
             )
         return out
     where = f"On {name}, with {_gib(row.bytes)} GiB"
     if advice.saving_cost == 0 or advice.type_this is None:
-        return out + _prose(f"{where}, keep the default {advice.best}.")
-    out += _prose(f"{where}, {advice.best} saves {advice.saving_fraction:.2%} of recompute:")
-    return out + typed("", advice.type_this, indent=6)
+        return [*out, f"{where}, keep the default {advice.best}."]
+    out.append(f"{where}, {advice.best} saves {advice.saving_fraction:.2%} of recompute:")
+    return [*out, Typed("", advice.type_this)]
 
 
 def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
@@ -81,35 +90,46 @@ def policy_section(advice: EngineAdvice, table: PolicyTable) -> list[str]:
     out += ["", f"  QUESTION 5       WHAT TO SET ON {name}"]
     out += _prose(f"At {100 * row.fraction:.1f}%{label}: {advice.verdict}")
     if advice.type_this is not None:
-        out += ["", *typed("type", advice.type_this)]
+        out += ["", *typed(Typed("type", advice.type_this))]
     return out
 
 
 def memory_section(memory: Memory, engine: str) -> list[str]:
     """The KV bytes of the verdict as flags, and what that leaves out."""
-    name, flag = NAMES[engine], FRACTION_FLAGS[engine]
-    out = ["", f"  MEMORY   as flags of {name}", "  " + "-" * (WIDTH - 2)]
+    out = ["", f"  MEMORY   as flags of {NAMES[engine]}", "  " + "-" * (WIDTH - 2)]
+    out += [f"  {name:<17}{text}" for name, text in memory_facts(memory)]
+    for part in memory_parts(memory, engine):
+        out += _prose(part) if isinstance(part, str) else typed(part)
+    return out
+
+
+def memory_facts(memory: Memory) -> list[tuple[str, str]]:
+    """Sizes, by name."""
     whose = " (your capacity)" if memory.asked_bytes is not None else ""
-    out += [
-        f"  KV cache         {memory.kv_bytes / 2**30:.2f} GiB = {memory.kv_tokens} tokens{whose}",
-        f"  weights          {memory.weights_bytes / 2**30:.2f} GiB",
+    return [
+        ("KV cache", f"{memory.kv_bytes / 2**30:.2f} GiB = {memory.kv_tokens} tokens{whose}"),
+        ("weights", f"{memory.weights_bytes / 2**30:.2f} GiB"),
     ]
+
+
+def memory_parts(memory: Memory, engine: str) -> list[str | Typed]:
+    """What the GPU holds, the flags, and what they leave out."""
+    flag = FRACTION_FLAGS[engine]
     note = gpu_note(memory)
-    if note is None:
-        out += _prose("Give --gpu-gib (the GPUs of one replica together) for the memory fraction.")
-    else:
-        out += _prose(note)
+    out: list[str | Typed] = [
+        "Give --gpu-gib (the GPUs of one replica together) for the memory fraction."
+        if note is None
+        else note
+    ]
     largest = f"Use the largest {flag} that starts ({_default(memory, engine)})."
     if memory.holds and memory.kv_bytes < memory.recommended_bytes and memory.asked_bytes is None:
-        out += _prose(f"The table counts what fits as yours. {largest}")
+        out.append(f"The table counts what fits as yours. {largest}")
     elif memory.fits and not memory.holds:
-        out += _prose(f"{largest} For what fits, rerun without a capacity of yours.")
+        out.append(f"{largest} For what fits, rerun without a capacity of yours.")
     elif memory.minimum:
-        out += _prose(f"The default already holds this: keep it ({_default(memory, engine)}).")
-    for n, text in enumerate(memory.flags):
-        out += typed("or" if n else "type", text)
-    for n, text in enumerate(memory.minimum):
-        out += typed("or" if n else "at least", text)
+        out.append(f"The default already holds this: keep it ({_default(memory, engine)}).")
+    out += [Typed("or" if n else "type", text) for n, text in enumerate(memory.flags)]
+    out += [Typed("or" if n else "at least", text) for n, text in enumerate(memory.minimum)]
     if memory.minimum:
         text = "That is a minimum, before what is left out, and no reason to give it less memory."
         room = _default_room(memory)
@@ -118,11 +138,10 @@ def memory_section(memory: Memory, engine: str) -> list[str]:
                 f" The verdict above is for {_amount(memory.kv_bytes)}; --capacity-gib {room:g} asks "
                 "about what the default leaves, near enough."
             )
-        out += _prose(text)
+        out.append(text)
     if any("--num-gpu-blocks-override" in text for text in (*memory.flags, *memory.minimum)):
-        out += _prose("Blocks are counted at block size 16; one of them is vLLM's own.")
-    out += _prose("Left out: " + "; ".join(memory.left_out) + ".")
-    return out
+        out.append("Blocks are counted at block size 16; one of them is vLLM's own.")
+    return [*out, "Left out: " + "; ".join(memory.left_out) + "."]
 
 
 def gpu_note(memory: Memory) -> str | None:
@@ -154,10 +173,10 @@ def gpu_note(memory: Memory) -> str | None:
     )
 
 
-def typed(label: str, text: str, indent: int = 19) -> list[str]:
+def typed(part: Typed, indent: int = 19) -> list[str]:
     """Options behind a label, broken between two of them where the line would be too long."""
-    lines = [f"    {label}".ljust(indent)]
-    for n, option in enumerate(text.replace(" --", "\n--").splitlines()):
+    lines = [f"    {part.label}".ljust(indent)]
+    for n, option in enumerate(part.text.replace(" --", "\n--").splitlines()):
         if n and len(lines[-1]) + len(option) + 3 > WIDTH + 8:
             lines[-1] += " \\"
             lines.append(" " * indent + option)

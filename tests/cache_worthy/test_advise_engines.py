@@ -12,7 +12,7 @@ import pytest
 
 from cache_worthy.engines import gpu_room, pins_text, weights_bytes
 from cache_worthy.ingest import read_log
-from cache_worthy.render_engine import typed
+from cache_worthy.render_engine import Typed, typed
 from cache_worthy.sim.blocks import BlockTrace, replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
 from cache_worthy.sim.sglang import (
@@ -360,7 +360,7 @@ def test_no_line_is_too_long(engine: str, run: Run) -> None:
 def test_a_long_flag_is_broken_between_two_options() -> None:
     flag = flag_for("slru", {"protected_threshold": 3})
     assert flag is not None
-    lines = typed("type", flag)
+    lines = typed(Typed("type", flag))
     assert len(lines) == 2
     assert lines[0].endswith(" \\")
     assert max(map(len, lines)) <= 80
