@@ -24,6 +24,7 @@ from cache_worthy.sim.policies import EvictionPolicy
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.tails import Tails, measure_tails
+from cache_worthy.tasks import SERIAL, Workers
 from cache_worthy.workload import Workload, Worth, measure_workload, measure_worth
 
 
@@ -117,7 +118,10 @@ class Analysis:
 
 
 def analyze(
-    log: Log, options: Options, step: Callable[[str], None] = lambda text: None
+    log: Log,
+    options: Options,
+    step: Callable[[str], None] = lambda text: None,
+    workers: Workers = SERIAL,
 ) -> Analysis:
     """Answer the questions for one log.
 
@@ -139,7 +143,7 @@ def analyze(
     curve = table = recovery = pins = advice = coldstart = tails = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
-        replays = Replays(forest, size, cost, options.own_policies)
+        replays = Replays(forest, size, cost, options.own_policies, workers)
         curve = measure_curve(replays, step)
         shown = chosen
         if shown is None and options.gpu_gib is not None:
@@ -151,7 +155,7 @@ def analyze(
         )
         table = measure_policies(replays, capacities, step)
         if "bound" not in options.skip:
-            recovery = measure_recovery(paths, forest.depth, cost, table, step)
+            recovery = measure_recovery(paths, forest.depth, cost, table, step, workers)
         advice = advise(
             options.engine,
             log.requests,

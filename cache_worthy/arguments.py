@@ -17,6 +17,7 @@ from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
 from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
+from cache_worthy.tasks import Workers, open_workers
 
 
 def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
@@ -214,6 +215,30 @@ def add_policy(parser: argparse.ArgumentParser, *, required: bool) -> None:
             metavar="MODULE:CLASS",
             help="your own policy, scored beside the shipped ones; may be repeated",
         )
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Where independent pieces of the work run."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--jobs",
+        type=_count(1),
+        default=1,
+        metavar="N",
+        help="processes, no more than there are CPUs (default 1); the result is the same, byte for "
+        "byte. They take seconds to start: it pays from a minute of work on, not on small logs",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on the workers of a Dask scheduler (tcp://host:8786) where this version of "
+        "cache-worthy is installed; a worker that is lost costs time, not the result",
+    )
+
+
+def workers(args: argparse.Namespace) -> Workers:
+    """The workers that ``args`` name, to be used as a context manager."""
+    return open_workers(args.jobs, args.scheduler)
 
 
 def add_output(parser: argparse.ArgumentParser, *, json: bool = True) -> None:

@@ -113,10 +113,8 @@ def measure_curve(
     """Replay the log at every capacity of the curve under the default policy."""
     size, working_set = replays.size, replays.working_set
     capacities = geometric_capacities(replays.forest.depth * size.block, working_set)
-    results = []
-    for i, capacity in enumerate(capacities, 1):
-        step(f"capacity curve {i}/{len(capacities)}")
-        results.append(replays.run(CURVE_POLICY, capacity))
+    replays.ahead([(CURVE_POLICY, capacity) for capacity in capacities], step, "capacity curve")
+    results = [replays.run(CURVE_POLICY, capacity) for capacity in capacities]
     steps = elasticities(capacities, [r.total_cost for r in results])
     points = tuple(
         CapacityPoint(

@@ -158,11 +158,13 @@ def measure_policies(
     own = tuple(name for name in replays.factories if name not in POLICIES)
     compulsory = 0
     rows = []
-    for number, (capacity, label) in enumerate(capacities, 1):
-        results: dict[str, ReplayResult] = {}
-        for name in replays.factories:
-            step(f"policies at capacity {number}/{len(capacities)}: {name}")
-            results[name] = replays.run(name, capacity)
+    replays.ahead(
+        [(name, capacity) for capacity, _ in capacities for name in replays.factories],
+        step,
+        "policy table",
+    )
+    for capacity, label in capacities:
+        results = {name: replays.run(name, capacity) for name in replays.factories}
         compulsory = results[BASELINE].compulsory_cost
         least = min(r.total_cost for r in results.values())
         base = results[BASELINE].total_cost

@@ -11,13 +11,19 @@ What the best shipped policy recovers lies within the last two.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cache_worthy.errors import UsageError
 from cache_worthy.policy_table import PolicyRow, PolicyTable
 from cache_worthy.sim.cost import BlockCost
 from cache_worthy.sim.trace import BlockId
+from cache_worthy.tasks import SERIAL, Workers
+
+if TYPE_CHECKING:
+    from cache_worthy.oracles.groups import BlockTrace, Grouped
 
 CAPACITY_SHARE = 0.5
 """Capacity-bound when at least this share of the excess is beyond every policy."""
@@ -90,6 +96,7 @@ def measure_recovery(
     cost: BlockCost,
     table: PolicyTable,
     step: Callable[[str], None] = lambda text: None,
+    workers: Workers = SERIAL,
 ) -> Recovery:
     """Bracket the optimum at every capacity of the policy table.
 
@@ -98,33 +105,37 @@ def measure_recovery(
     UsageError
         If no solver is installed, or the search was interrupted.
     """
-    from cache_worthy.oracles.bound import offline_bound
     from cache_worthy.oracles.groups import group_references, trace_of_requests
-    from cache_worthy.oracles.solver import SolverError
 
     trace = trace_of_requests(paths, cost.cumulative(depth))
-    grouped = group_references(trace)
-    rows = []
-    for number, row in enumerate(table.rows, 1):
-        text = f"lower bound at capacity {number}/{len(table.rows)}"
-        step(text)
-        try:
-            bound = offline_bound(trace, row.blocks, grouped=grouped, progress=step)
-        except SolverError as error:
-            raise UsageError(f"question 4: {error}; --skip bound leaves it out") from error
-        if bound.interrupted:
-            raise KeyboardInterrupt
-        rows.append(
-            _split(
-                row,
-                bound.compulsory,
-                bound.lower,
-                bound.feasible,
-                bound.certified.policy_class,
-                bound.solver,
-            )
-        )
-    return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=tuple(rows))
+    blocks = [row.blocks for row in table.rows]
+    found = workers.map_tasks(
+        functools.partial(_bracket, progress=step if workers is SERIAL else None),
+        (trace, group_references(trace)),
+        blocks,
+        step=step,
+        label=lambda item: f"lower bound at capacity {blocks.index(item) + 1}/{len(blocks)}",
+    )
+    rows = tuple(_split(row, *bracket) for row, bracket in zip(table.rows, found, strict=True))
+    return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
+
+
+def _bracket(
+    shared: tuple[BlockTrace, Grouped], blocks: int, progress: Callable[[str], None] | None
+) -> tuple[int, int, int, str, str]:
+    """Compulsory cost, bound, feasible cost, whom it covers and the solver, at one capacity."""
+    from cache_worthy.oracles.bound import offline_bound
+    from cache_worthy.oracles.solver import SolverError
+
+    trace, grouped = shared
+    try:
+        bound = offline_bound(trace, blocks, grouped=grouped, progress=progress)
+    except SolverError as error:
+        raise UsageError(f"question 4: {error}; --skip bound leaves it out") from error
+    if bound.interrupted:
+        raise KeyboardInterrupt
+    covered = bound.certified.policy_class
+    return bound.compulsory, bound.lower, bound.feasible, covered, bound.solver
 
 
 def _split(

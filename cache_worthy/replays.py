@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import sys
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.cost import BlockCost, BlockSize
@@ -14,6 +14,7 @@ from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.replay import ReplayResult, replay
+from cache_worthy.tasks import SERIAL, Workers
 
 
 class Replays:
@@ -30,6 +31,8 @@ class Replays:
     cost : BlockCost
     own : mapping of str to callable
         Factories of the user's policies by display name, beside the shipped ones.
+    workers : Workers
+        Where :meth:`ahead` runs them.
     """
 
     def __init__(
@@ -38,12 +41,13 @@ class Replays:
         size: BlockSize,
         cost: BlockCost,
         own: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
+        workers: Workers = SERIAL,
     ) -> None:
         self.forest = forest
         self.size = size
         self.cost = cost
         self.factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **(own or {})}
-        self._typecode = "H" if forest.depth < 1 << 16 else "L"
+        self._workers = workers
         self._kept: dict[tuple[str, int], ReplayResult] = {}
 
     @property
@@ -51,19 +55,59 @@ class Replays:
         """Bytes of all distinct blocks."""
         return self.forest.distinct * self.size.block
 
+    def ahead(
+        self,
+        pairs: Iterable[tuple[str, int]],
+        step: Callable[[str], None] = lambda text: None,
+        what: str = "replay",
+    ) -> None:
+        """Run what is not kept yet of these policies and capacities, on the workers.
+
+        Parameters
+        ----------
+        pairs : iterable of (str, int)
+            Policy and capacity in bytes.
+        step : callable
+            Told ``what`` and which of the pairs it is.
+        """
+        new = {(policy, capacity // self.size.block): capacity for policy, capacity in pairs}
+        keys = [key for key in new if key not in self._kept]
+        number = {key: n for n, key in enumerate(keys, 1)}
+        items = [
+            (policy, self.factories[policy], new[policy, blocks], self.size, self.cost)
+            for policy, blocks in keys
+        ]
+        results = self._workers.map_tasks(
+            _replay,
+            self.forest,
+            items,
+            step=step,
+            label=lambda item: (
+                f"{what} {number[item[0], item[2] // self.size.block]}/{len(keys)}: {item[0]}"
+            ),
+        )
+        self._kept.update(zip(keys, results, strict=True))
+
     def run(self, policy: str, capacity: int) -> ReplayResult:
         """The replay under ``policy`` at ``capacity`` bytes, run now if it was not before."""
         key = (policy, capacity // self.size.block)
         found = self._kept.get(key)
         if found is None:
-            result = run_policy(
-                policy, self.factories[policy], self.forest, capacity, self.size, self.cost
-            )
-            found = dataclasses.replace(result, matched=array(self._typecode, result.matched))
-            self._kept[key] = found
+            self.ahead([(policy, capacity)])
+            found = self._kept[key]
         return (
             found if found.capacity == capacity else dataclasses.replace(found, capacity=capacity)
         )
+
+
+Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, BlockCost]
+
+
+def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
+    policy, factory, capacity, size, cost = item
+    result = run_policy(policy, factory, forest, capacity, size, cost)
+    typecode = "H" if forest.depth < 1 << 16 else "L"
+    return dataclasses.replace(result, matched=array(typecode, result.matched))
 
 
 def run_policy(

@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --engine: memory of the GPUs of one replica together, for the memory flags",
     )
     add_sglang_version(parser)
+    arg.add_workers(parser)
     arg.add_output(parser)
 
 
@@ -79,7 +80,6 @@ def run(args: argparse.Namespace) -> int:
     skip = parse_skip(args.skip)
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
-    log = arg.read_log(args)
     progress = Progress(args.quiet, args.verbose)
     options = Options(
         model=model,
@@ -92,10 +92,14 @@ def run(args: argparse.Namespace) -> int:
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,
     )
-    try:
-        analysis = analyze(log, options, progress.step)
-    finally:
-        progress.done()
+    with arg.workers(args) as workers:
+        for spec in own:
+            workers.carry(spec.partition(":")[0])
+        log = arg.read_log(args)
+        try:
+            analysis = analyze(log, options, progress.step, workers)
+        finally:
+            progress.done()
     text = to_json(document("analyze", analysis)) if args.json else render(analysis)
     write_output(text, args.output, args.force)
     return 0

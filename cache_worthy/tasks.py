@@ -1,0 +1,406 @@
+"""Independent tasks here, in processes of this machine, or on a Dask cluster, by one loop.
+
+A task is ``function(shared, item)``: a module-level function, one large object that all tasks
+read, and a small item. ``shared`` is pickled once and travels to each worker once, however many
+maps use it; results come back in item order. So a sweep gives the same bytes wherever it runs, as
+long as the function is deterministic, and workers with other code than this are refused.
+
+Evidence: ``tests/cache_worthy/test_tasks.py`` runs a real scheduler with two workers, kills one of
+them half way, and holds whole documents byte for byte against the serial run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import queue
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+from multiprocessing import resource_tracker
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from cache_worthy.errors import UsageError
+
+S = TypeVar("S")
+I = TypeVar("I")
+R = TypeVar("R")
+
+CONNECT_SECONDS = 10.0
+"""A scheduler that has not answered by then, or has no worker, is not there."""
+
+LOST_SECONDS = 30.0
+"""A run without any worker for so long is given up; a lost worker that is restarted is back in 3."""
+
+INSTALL = "pip install 'cache-worthy[cluster]'"
+
+
+class Workers:
+    """Where tasks run: in this process, unless a subclass says otherwise. A context manager."""
+
+    count = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the workers go."""
+
+    def carry(self, module: str) -> None:
+        """Send the code of a module along with what it defines, since workers may not have it."""
+
+    def completed(
+        self,
+        function: Callable[[S, I], R],
+        shared: S,
+        items: Iterable[I],
+        *,
+        window: int | None = None,
+        step: Callable[[str], None] = lambda text: None,
+        label: Callable[[I], str] = lambda item: "",
+    ) -> Iterator[tuple[int, R]]:
+        """``(index, result)`` of every task as it finishes.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(shared, item)``, defined at the top of a module.
+        shared : object
+            Read by every task and changed by none.
+        items : iterable
+            Taken lazily, item i only once the results of all items up to ``i - window`` have been
+            yielded; all at once without a window.
+        window : int, optional
+        step : callable
+            Told ``label(item)``.
+
+        Raises
+        ------
+        UsageError
+            If workers are lost for good, or do not run the code of this process.
+        """
+        for index, item in enumerate(items):
+            step(label(item))
+            yield index, function(shared, item)
+
+    def map_tasks(
+        self,
+        function: Callable[[S, I], R],
+        shared: S,
+        items: Iterable[I],
+        *,
+        step: Callable[[str], None] = lambda text: None,
+        label: Callable[[I], str] = lambda item: "",
+    ) -> list[R]:
+        """The results in item order; see :meth:`completed`.
+
+        Examples
+        --------
+        >>> Workers().map_tasks(lambda base, item: base + item, 10, [1, 2])
+        [11, 12]
+        """
+        done = dict(self.completed(function, shared, items, step=step, label=label))
+        return [done[index] for index in range(len(done))]
+
+
+SERIAL = Workers()
+
+
+def open_workers(jobs: int = 1, scheduler: str | None = None) -> Workers:
+    """Workers for ``--jobs`` and ``--scheduler``.
+
+    Raises
+    ------
+    UsageError
+        If Dask is not installed, or the scheduler cannot be reached or has no worker.
+    """
+    jobs = min(jobs, os.cpu_count() or 1)
+    return SERIAL if scheduler is None and jobs == 1 else _Dask(jobs, scheduler)
+
+
+def _local_cluster(distributed: Any, jobs: int) -> Any:
+    """Processes of this machine, which leave Ctrl-C to this one."""
+    # Ctrl-C reaches the whole group and would make each of them print a traceback. They inherit a
+    # mask from the threads that start them; here it comes through once they run. (Python's own
+    # resource tracker would lift the mask when it starts, so it starts first.)
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        # No memory limit: Dask would pause or kill workers at a share of the machine that it
+        # computes itself. No fixed dashboard port: two runs at a time are no conflict.
+        return distributed.LocalCluster(
+            n_workers=jobs,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    finally:
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Dask(Workers):
+    """Processes of a Dask scheduler: one that listens at an address, or one started here."""
+
+    def __init__(self, jobs: int, scheduler: str | None) -> None:
+        try:
+            import cloudpickle
+            import distributed
+        except ImportError as error:
+            option = f"--jobs {jobs}" if scheduler is None else f"--scheduler {scheduler}"
+            raise UsageError(f"{option}: needs dask.distributed ({INSTALL}): {error}") from error
+        self._cloudpickle: Any = cloudpickle
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", module=r"distributed\.")
+        self._shared: list[tuple[object, Any, str]] = []
+        self._cluster: Any = None
+        self._where = scheduler or "the processes of --jobs"
+        self.transferred = 0
+        target: Any = scheduler
+        if scheduler is None:
+            self._cluster = target = _local_cluster(distributed, jobs)
+        try:
+            self._client: Any = distributed.Client(
+                target, timeout=CONNECT_SECONDS, set_as_default=False
+            )
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            self.count = len(self._client.nthreads())
+            self._refuse_other_versions()
+        except Exception as error:
+            self.__exit__(None, None, None)
+            if isinstance(error, UsageError):
+                raise
+            if hasattr(self, "_client"):
+                raise UsageError(
+                    f"--scheduler {scheduler}: no worker within {CONNECT_SECONDS:.0f} s; start one "
+                    f"with: dask worker {scheduler}"
+                ) from error
+            text = (str(error).splitlines() or [""])[0] or type(error).__name__
+            raise UsageError(
+                f"--scheduler {scheduler}: no Dask scheduler answers there within "
+                f"{CONNECT_SECONDS:.0f} s: {text}"
+            ) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for part in (getattr(self, "_client", None), self._cluster):
+            if part is not None:
+                with contextlib.suppress(Exception):
+                    part.close(timeout=5)
+
+    def _refuse_other_versions(self) -> None:
+        """Refuse another release of Dask, whose messages this one need not understand."""
+        found = self._client.get_versions()
+        here = found["client"]["packages"]["distributed"]
+        others = {"the scheduler": found["scheduler"], **(found["workers"] or {})}
+        for name, about in others.items():
+            version = (about or {}).get("packages", {}).get("distributed")
+            if version != here:
+                raise UsageError(
+                    f"--scheduler {self._where}: {name} runs distributed {version}, this process "
+                    f"{here}; install the same release on both"
+                )
+
+    def carry(self, module: str) -> None:
+        if module in sys.modules:
+            self._cloudpickle.register_pickle_by_value(sys.modules[module])
+
+    def _packed(self, value: object, what: str) -> bytes:
+        try:
+            packed: bytes = self._cloudpickle.dumps(value, protocol=5)
+        except Exception as error:
+            raise UsageError(
+                f"{what} cannot be sent to workers: {type(error).__name__}: {error}\n  run without "
+                "--jobs and --scheduler"
+            ) from error
+        return packed
+
+    def _send(self, shared: object) -> tuple[Any, str]:
+        """Put ``shared`` on every worker, the first time that it is asked for."""
+        for known, future, digest in self._shared:
+            if known is shared:
+                return future, digest
+        # As bytes: Dask walks through lists and tuples element by element, minutes for a log.
+        data = self._packed(shared, "the log")
+        with self._connected():
+            (future,) = self._client.scatter([data], broadcast=True, hash=False)
+        digest = hashlib.sha256(data).hexdigest()
+        self.transferred += len(data)
+        self._shared.append((shared, future, digest))
+        return future, digest
+
+    def completed(
+        self,
+        function: Callable[[S, I], R],
+        shared: S,
+        items: Iterable[I],
+        *,
+        window: int | None = None,
+        step: Callable[[str], None] = lambda text: None,
+        label: Callable[[I], str] = lambda item: "",
+    ) -> Iterator[tuple[int, R]]:
+        blob, digest = self._send(shared)
+        source = iter(items)
+        names: dict[int, str] = {}
+        futures: dict[int, Any] = {}
+        finished: queue.SimpleQueue[int] = queue.SimpleQueue()
+        done: set[int] = set()
+        low = following = 0
+        exhausted = False
+        while True:
+            while not exhausted and (window is None or following < low + window):
+                try:
+                    item = next(source)
+                except StopIteration:
+                    exhausted = True
+                    break
+                payload = self._packed((function, item), label(item) or "a task")
+                names[following] = label(item)
+                with self._connected():
+                    future = self._client.submit(_call, blob, digest, about(), payload, pure=False)
+                futures[following] = future
+                future.add_done_callback(functools.partial(_put, finished, following))
+                following += 1
+            if not futures:
+                return
+            index = self._next(finished)
+            result: R = self._result(futures.pop(index))
+            step(f"{names.pop(index)}: done, {len(futures)} wait or run")
+            yield index, result
+            done.add(index)
+            while low in done:
+                done.remove(low)
+                low += 1
+
+    def _next(self, finished: queue.SimpleQueue[int]) -> int:
+        """The next task that finished; gives up when there is no worker left for it."""
+        alone_since: float | None = None
+        while True:
+            try:
+                return finished.get(timeout=1)
+            except queue.Empty:
+                with self._connected():
+                    workers = len(self._client.nthreads())
+                if workers:
+                    alone_since = None
+                    continue
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > LOST_SECONDS:
+                    raise self._lost(f"no worker for {LOST_SECONDS:.0f} s") from None
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        """A scheduler that went away is told in one line."""
+        try:
+            yield
+        except (OSError, RuntimeError, ValueError) as error:  # what Dask raises without one
+            text = (str(error).splitlines() or [""])[0][:200]
+            raise self._lost(f"the scheduler is gone: {text}") from error
+
+    def _lost(self, why: str) -> UsageError:
+        return UsageError(f"{self._where}: all workers were lost ({why}); nothing was written")
+
+    def _result(self, future: Any) -> Any:
+        import distributed
+
+        try:
+            kind, value = pickle.loads(future.result(timeout=CONNECT_SECONDS))
+        except distributed.scheduler.KilledWorker as error:
+            raise UsageError(
+                f"{self._where}: a task took one worker after another down with it, perhaps for "
+                "want of memory; give the workers more, or run without them"
+            ) from error
+        except ImportError as error:
+            raise UsageError(
+                f"{self._where}: a worker cannot import cache_worthy ({error}); install the "
+                "version of this process there"
+            ) from error
+        except Exception as error:  # cancelled, lost or not to be fetched: by Dask, not the task
+            text = (str(error).splitlines() or [""])[0][:200]
+            raise self._lost(f"{type(error).__name__}: {text}") from error
+        if kind == "other code":
+            raise UsageError(f"{self._where}: a worker has {value}\n  here it is {about()}")
+        if kind == "raised":
+            raise value
+        return value
+
+
+def _put(finished: queue.SimpleQueue[int], index: int, future: object) -> None:
+    finished.put(index)
+
+
+# -- on the worker --------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=1)
+def about() -> str:
+    """What this process computes with: versions, and a digest of the package's sources."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    files = [
+        Path(folder, name)
+        for folder, _, names in os.walk(root, followlinks=True)
+        for name in names
+        if name.endswith(".py")
+    ]
+    for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(file.read_bytes() + b"\0")
+    versions = ["Python " + ".".join(platform.python_version_tuple()[:2])]
+    for package in ("numpy", "pulp", "highspy", "z3-solver"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions.append(f"{package} {metadata.version(package)}")
+    return f"cache-worthy with sources {digest.hexdigest()[:12]}, {', '.join(versions)}"
+
+
+_LAST: list[tuple[str, object]] = []
+"""The shared object that this worker has unpacked, by digest: one, because logs are large."""
+
+
+def _unpacked(data: bytes, digest: str) -> object:
+    if not _LAST or _LAST[0][0] != digest:
+        _LAST[:] = [(digest, pickle.loads(data))]
+    return _LAST[0][1]
+
+
+def _call(data: bytes, digest: str, expected: str, payload: bytes) -> bytes:
+    """Run one task; what it raises is a result, so that other errors are the cluster's own."""
+    if about() != expected:
+        return pickle.dumps(("other code", about()))
+    try:
+        function, item = pickle.loads(payload)
+        answer = ("ok", function(_unpacked(data, digest), item))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (raised again where it was asked)
+        answer = ("raised", _portable(error))
+    return pickle.dumps(answer, protocol=5)
+
+
+def _portable(error: BaseException) -> BaseException:
+    """The error, or its text where it does not survive pickling."""
+    with contextlib.suppress(Exception):
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    return RuntimeError(f"{type(error).__name__}: {error}")

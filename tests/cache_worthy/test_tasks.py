@@ -1,0 +1,343 @@
+"""Tasks in processes and on a real scheduler: the same bytes, lost workers, clear refusals.
+
+The scheduler and its workers are processes on loopback, started once for the file. Tests that take
+workers away stand last, and put back what the next one needs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import cache_worthy
+from cache_worthy import tasks
+from cache_worthy.advisor import Options, analyze
+from cache_worthy.commands import analyze as command
+from cache_worthy.errors import UsageError
+from cache_worthy.ingest import read_log
+from cache_worthy.output import to_json
+from cache_worthy.tasks import SERIAL, open_workers
+
+Run = Callable[..., tuple[int, str, str]]
+
+OWN = """
+from cache_worthy.sim.policies import EvictionPolicy
+
+def rank(node):
+    return -node.freq
+
+class Own(EvictionPolicy):
+    name = "own"
+
+    def priority(self, node, clock):
+        return rank(node)
+
+class Broken(Own):
+    def priority(self, node, clock):
+        raise ValueError("no priority today")
+"""
+
+
+class Cluster:
+    """A scheduler and its workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        file = folder / "scheduler.json"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                    "--scheduler-file", str(file))  # fmt: skip
+        self.add_worker()
+        self.add_worker()
+        end = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        text = file.read_text(encoding="utf-8")
+        self.address = text.split('"address": "')[1].split('"')[0]
+
+    def _start(self, module: str, *options: str, path: str = "") -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{module}", *options],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.processes.append(process)
+        return process
+
+    def add_worker(self, path: str = "") -> None:
+        """One more worker, without the nanny that would replace it when it dies."""
+        options = ("--scheduler-file", "scheduler.json", "--no-nanny", "--nthreads", "1")
+        self.workers.append(
+            self._start("dask_worker", *options, "--no-dashboard", "--memory-limit", "0", path=path)
+        )
+
+    def kill(self) -> None:
+        """End one worker at once."""
+        worker = self.workers.pop()
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+
+    def wait_for(self, number: int) -> None:
+        """Until the scheduler knows so many workers."""
+        import distributed
+
+        with distributed.Client(self.address, set_as_default=False) as client:
+            end = time.monotonic() + 60
+            while len(client.nthreads()) != number and time.monotonic() < end:
+                time.sleep(0.05)
+            assert len(client.nthreads()) == number
+
+    def close(self) -> None:
+        """End all of them."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def small(sample: Path, tmp_path: Path) -> Path:
+    """The head of the sample log."""
+    file = tmp_path / "small.jsonl"
+    lines = sample.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text("".join(lines[:60]), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        made.wait_for(2)
+        yield made
+    finally:
+        made.close()
+
+
+class Counted:
+    """Writes a line to a file whenever it is unpacked."""
+
+    packed = 0
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Callable[[str], Counted], tuple[str]]:
+        Counted.packed += 1
+        return unpack_counted, (self.file,)
+
+
+def unpack_counted(file: str) -> Counted:
+    with open(file, "a", encoding="utf-8") as out:
+        out.write(f"{os.getpid()}\n")
+    return Counted(file)
+
+
+def pid_after_a_moment(shared: object, item: int) -> tuple[int, int]:
+    time.sleep(0.02)
+    return item, os.getpid()
+
+
+def test_the_document_is_the_same_wherever_it_is_made(
+    run: Run, small: Path, cluster: Cluster
+) -> None:
+    argv = ("analyze", small, "--json")
+    serial = run(*argv)
+    assert serial[0] == 0
+    assert run(*argv, "--scheduler", cluster.address) == serial
+    assert run(*argv, "--jobs", 2) == serial
+
+
+def test_policies_of_the_user_travel_with_their_module(
+    run: Run, small: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "travels.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    argv = ("analyze", small, "--json", "--no-bound", "--policy", "travels:Own")
+    serial = run(*argv)
+    assert '"travels:Own"' in serial[1]
+    assert run(*argv, "--scheduler", cluster.address) == serial
+    broken = ("analyze", small, "--no-bound", "--policy", "travels:Broken")
+    code, out, err = run(*broken, "--scheduler", cluster.address)
+    assert (code, out) == (2, "")
+    assert "--policy travels:Broken: raised in replay: ValueError: no priority today" in err
+
+
+def test_the_shared_object_travels_once_to_each_worker(cluster: Cluster, tmp_path: Path) -> None:
+    shared = Counted(str(tmp_path / "unpacked"))
+    Counted.packed = 0
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        first = workers.map_tasks(pid_after_a_moment, shared, range(20))
+        second = workers.map_tasks(pid_after_a_moment, shared, range(20))
+    assert [item for item, _ in first + second] == [*range(20), *range(20)]
+    pids = {pid for _, pid in first + second}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    assert Counted.packed == 1
+    assert sorted((tmp_path / "unpacked").read_text().split()) == sorted(map(str, pids))
+
+
+def test_a_window_is_never_overrun(cluster: Cluster) -> None:
+    yielded: set[int] = set()
+
+    def items() -> Iterator[int]:
+        for i in range(30):
+            assert all(j in yielded for j in range(i - 4 + 1)), (i, yielded)
+            yield i
+
+    for workers in (SERIAL, open_workers(scheduler=cluster.address)):
+        yielded.clear()
+        with workers:
+            workers.carry(__name__)
+            for index, (item, _) in workers.completed(pid_after_a_moment, None, items(), window=4):
+                assert index == item
+                yielded.add(index)
+        assert yielded == set(range(30))
+
+
+def test_a_scheduler_that_is_not_there(
+    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "CONNECT_SECONDS", 1.0)
+    for address in ("tcp://127.0.0.1:9", "no-such-host.invalid:1", "nonsense://x"):
+        begun = time.monotonic()
+        code, out, err = run("analyze", small, "--scheduler", address)
+        assert (code, out) == (2, "")
+        assert len(err.splitlines()) <= 2
+        assert f"--scheduler {address}: no Dask scheduler answers there" in err
+        assert time.monotonic() - begun < 10
+
+
+def test_without_dask_the_extra_is_named(
+    run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    code, out, err = run("analyze", small, "--jobs", 2)
+    assert (code, out) == (2, "")
+    assert "pip install 'cache-worthy[cluster]'" in err
+
+
+def test_jobs_and_scheduler_exclude_each_other(run: Run, small: Path) -> None:
+    code, out, err = run("analyze", small, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:9")
+    assert (code, out) == (2, "")
+    assert "not allowed with" in err
+    assert command.SUMMARY
+
+
+# -- workers are lost from here on ----------------------------------------------------------------
+
+
+def test_a_worker_killed_half_way_costs_nothing_but_time(cluster: Cluster, small: Path) -> None:
+    log = read_log([str(small)])
+    serial = to_json(analyze(log, Options()))
+    killed: list[str] = []
+    with open_workers(scheduler=cluster.address) as workers:
+        assert workers.count == 2
+
+        def step(text: str) -> None:
+            if text.startswith("policy table 9/") and not killed:
+                killed.append(text)
+                cluster.kill()
+
+        again = to_json(analyze(log, Options(), step, workers))
+        assert killed
+        assert again == serial
+        # One that joins late gets the log from the other.
+        cluster.add_worker()
+        cluster.wait_for(2)
+        workers.carry(__name__)
+        pids = {pid for _, pid in workers.map_tasks(pid_after_a_moment, log, range(40))}
+        assert len(pids) == 2
+
+
+def kill_yourself(shared: object, item: int) -> int:
+    if item == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def test_all_workers_lost_ends_in_a_refusal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LOST_SECONDS", 1.0)
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        begun = time.monotonic()
+        with pytest.raises(UsageError, match=r"workers were lost|one worker after another") as told:
+            workers.map_tasks(kill_yourself, None, range(12))
+        assert len(str(told.value).splitlines()) <= 2
+        assert time.monotonic() - begun < 20
+    cluster.workers.clear()
+    cluster.wait_for(0)
+
+
+def test_a_scheduler_without_workers_is_refused(
+    cluster: Cluster, run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "CONNECT_SECONDS", 1.0)
+    code, out, err = run("analyze", small, "--scheduler", cluster.address)
+    assert (code, out) == (2, "")
+    assert "no worker within 1 s" in err
+
+
+def test_a_worker_with_other_code_is_refused(
+    cluster: Cluster, run: Run, small: Path, tmp_path: Path
+) -> None:
+    package = Path(cache_worthy.__file__).parent
+    shutil.copytree(package, tmp_path / "cache_worthy")
+    with (tmp_path / "cache_worthy" / "quantiles.py").open("a", encoding="utf-8") as out:
+        out.write("# changed\n")
+    cluster.add_worker(path=str(tmp_path))
+    cluster.wait_for(1)
+    code, text, err = run("analyze", small, "--scheduler", cluster.address)
+    assert (code, text) == (2, "")
+    assert len(err.splitlines()) == 2
+    assert err.count("cache-worthy with sources") == 2
+
+
+def test_another_release_of_dask_is_refused(
+    cluster: Cluster, run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    found = distributed.Client.get_versions
+
+    def other(self: object) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
+        versions: dict[str, dict[str, dict[str, dict[str, str]]]] = found(self)
+        versions["scheduler"]["packages"]["distributed"] = "2019.1"  # type: ignore[assignment]
+        return versions
+
+    monkeypatch.setattr(distributed.Client, "get_versions", other)
+    code, text, err = run("analyze", small, "--scheduler", cluster.address)
+    assert (code, text) == (2, "")
+    assert "the scheduler runs distributed 2019.1, this process" in err
+
+
+def test_a_scheduler_that_goes_away_ends_in_a_refusal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LOST_SECONDS", 1.0)
+    cluster.kill()
+    cluster.add_worker()
+    cluster.wait_for(1)
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        for index, _ in workers.completed(pid_after_a_moment, None, range(1)):
+            assert index == 0
+        cluster.processes[0].kill()
+        begun = time.monotonic()
+        with pytest.raises(UsageError, match=r"lost|gone"):
+            workers.map_tasks(pid_after_a_moment, 5, range(100))
+        assert time.monotonic() - begun < 30
