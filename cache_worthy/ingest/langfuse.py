@@ -42,7 +42,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     if isinstance(value, dict) and body_field(value):
         body = value
     elif isinstance(value, list):
-        body = {"messages": value}
+        body = {"prompt" if set(map(type, value)) == {str} else "messages": value}
     elif isinstance(value, str) and value:
         body = {"prompt": value}
     else:

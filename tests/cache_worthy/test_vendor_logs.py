@@ -393,6 +393,67 @@ def test_damaged_escapes_do_not_warn(recwarn: pytest.WarningsRecorder, write: Wr
     assert not recwarn.list
 
 
+# Adapters, failures and fields of other formats.
+
+
+@pytest.mark.parametrize("field", ["lora_path", "extra_key"])
+def test_adapters_of_an_sglang_log(write: Write, field: str) -> None:
+    """In JSON and in text, where a stop string may look like one."""
+    names = [None, "fr", "fr", "de"]
+    events = [
+        {"event": "request.received", "obj": {"rid": f"r{n}", "text": PROMPT, field: name}}
+        for n, name in enumerate(names)
+    ]
+    stop = f"\"{field}='x'\""
+    lines = [
+        f"[2026-03-01 09:00:0{n}] Receive: obj=GenerateReqInput(rid='r{n}', text={PROMPT!r}, "
+        f"input_ids=None, sampling_params={{'stop': [{stop}]}}, {field}={name!r})"
+        for n, name in enumerate(names)
+    ]
+    paths = []
+    for log in (read_log(write(*events)), read_log(write(*lines))):
+        plain, one, two, other = (r.hash_ids for r in log.requests)
+        assert one == two
+        assert len({plain, one, other}) == 3
+        assert log.salts == {"#1": 2, "#2": 1}
+        paths.append((plain, one, other))
+    assert paths[0] == paths[1]
+
+
+def test_failed_generations_of_langfuse(write: Write) -> None:
+    rows = [{"type": "GENERATION", "input": "a", "level": v} for v in ("DEFAULT", "ERROR", None)]
+    log = read_log(write(*rows))
+    assert len(log.requests) == 2
+    assert log.records.skipped == {"failed request": 1}
+    several = read_log(write({"type": "GENERATION", "input": ["one", "two"]}))
+    assert len(several.requests) == 2  # texts of an embeddings call
+
+
+def test_the_fields_of_aiperf(write: Write) -> None:
+    """Turns of a session have a delay and no time of their own; a text may stand for ids."""
+    rows = [
+        {"session_id": "s", "timestamp": 5, "input_length": 600, "hash_ids": [1, 2]},
+        {"session_id": "s", "delay": 100, "input_length": 1100, "hash_ids": [1, 2, 3]},
+    ]
+    log = read_log(write(*rows))
+    assert (log.format, log.length_mismatches) == ("native", 0)
+    assert [r.hash_ids for r in log.requests] == [(1, 2), (1, 2, 3)]
+    assert log.order == "file order (1 without arrival time)"
+    text = read_log(write({"text_input": "hello", "output_length": 4, "timestamp": 5}))
+    assert (text.format, text.field) == ("text", "text_input")
+
+
+@pytest.mark.traces
+def test_tied_times_of_the_conversation_trace(traces: Path) -> None:
+    """12,031 requests at 1,180 times: the file's order stands among equal times."""
+    file = traces / "conversation_trace.jsonl"
+    log = read_log(file)
+    assert len({r.timestamp for r in log.requests}) == 1180
+    assert log.moved == 0
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [list(r.hash_ids) for r in log.requests] == [row["hash_ids"] for row in rows]
+
+
 # Rows of the list of messy input that had no test of their own.
 
 
