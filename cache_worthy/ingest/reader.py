@@ -278,7 +278,7 @@ def _rows(
     source: Source, stream: io.BufferedReader
 ) -> Iterator[tuple[str, dict[str, object] | Broken]]:
     """CSV rows as objects of their non-empty cells."""
-    csv.field_size_limit(1 << 30)
+    before = csv.field_size_limit(1 << 30)  # of the whole process, so it is put back
 
     def lines() -> Iterator[str]:
         for line in source.lines(stream):
@@ -303,3 +303,5 @@ def _rows(
                 yield place, {n: v for n, v in zip(names, row, strict=True) if v != ""}
     except csv.Error as error:
         yield f"line {rows.line_num}", Broken(f"not CSV ({error})", True)
+    finally:
+        csv.field_size_limit(before)

@@ -5,6 +5,7 @@ Rank 4: each expectation is written by hand from the public shape of the log. Th
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -468,6 +469,16 @@ def test_standard_input_plain_and_compressed(
     log = read_log("-", SMALL)
     assert log.requests == read_log(FOLDER / "vllm.log", SMALL).requests
     assert log.source == "<stdin>"
+
+
+def test_csv_cells_longer_than_the_default_limit(tmp_path: Path) -> None:
+    """And the limit, which is the whole process's, is put back."""
+    before = csv.field_size_limit()
+    file = tmp_path / "log.csv"
+    rows = "".join(f"2026-05-01,{'x' * 200_000}\n" for _ in range(2))
+    file.write_text("timestamp,prompt\n" + rows, encoding="utf-8")
+    assert [r.input_length for r in read_log(file).requests] == [50_000] * 2
+    assert csv.field_size_limit() == before
 
 
 def test_standard_input_among_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
