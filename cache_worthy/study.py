@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -33,7 +34,7 @@ from cache_worthy.sim.engine import (
     chat_workload,
     predicted_skips,
 )
-from cache_worthy.sim.engine.workload import ANSWER_TOKENS
+from cache_worthy.sim.engine.workload import ANSWER_TOKENS, TURN_REQUESTS, TURN_TOKENS
 from cache_worthy.sim.trace import BlockId
 
 Step = Callable[[str], None]
@@ -41,8 +42,20 @@ Step = Callable[[str], None]
 #: Prompts of the repeat probe at each prefix length, for every repeat.
 PROBES = 3
 
-#: Prompt tokens of a log the engine takes on: minutes, cached or not.
-MAX_LOG_TOKENS = 1_000_000
+#: Tokens of prompts and answers the engine takes on, every run counted: minutes, cached or not.
+MAX_TOKENS = 1_000_000
+
+#: Longest prompt: attention is quadratic, and its scores take half a gibibyte here.
+MAX_CONTEXT = 32_768
+
+#: Seconds that the requests of all runs may take to arrive.
+MAX_ARRIVALS_S = 3_600.0
+
+#: Two gibibytes of the study's model: every token of `MAX_TOKENS` at once.
+MAX_POOL_BLOCKS = 65_536
+
+#: Tokens of the longest user turn, see `cache_worthy.sim.engine.workload.turn_lengths`.
+_LONGEST_TURN = 23
 
 #: Room for every request of the study at once, up to prefixes of 256 tokens.
 DEFAULT_POOL_BLOCKS = 1024
@@ -50,6 +63,11 @@ DEFAULT_POOL_BLOCKS = 1024
 REPEAT_WARNING = (
     "The second request is a cache hit and nothing else: a harness that sends the same\n"
     "prompt twice measures this, and says nothing about a cold start."
+)
+
+BY_LUCK = (
+    "NOT SHOWN: in some run the gap is not above twice the difference, so rounding could have decided\n"
+    "a token, and identical answers would be luck; fewer --requests or other --prefix-lens"
 )
 
 
@@ -135,8 +153,14 @@ class Study:
         Every answer has the same tokens with the cache off and on, in every repeat.
     logit_difference, margin : float
         Largest difference of a logit between the two, and the smallest gap between the two leading
-        logits of any token: rounding cannot have decided a token while the second is more than
-        twice the first.
+        logits of any token, over all runs.
+    margin_ratio : float or None
+        The smallest gap of a run over its largest difference, least over the runs: above 2 rounding
+        cannot have decided a token. None when no logit differs.
+    by_luck : bool
+        Rounding could have decided a token in some run, so that ``identical`` says nothing.
+    distinct_answers : int
+        Fewest different answers in a run; were there but one, ``identical`` would say little.
     """
 
     model: Model
@@ -151,6 +175,9 @@ class Study:
     identical: bool
     logit_difference: float
     margin: float
+    margin_ratio: float | None
+    by_luck: bool
+    distinct_answers: int
     comparisons: list[Comparison]
     probes: list[Probe]
     runs: list[Run] = field(repr=False)
@@ -176,9 +203,13 @@ def measure(
 
     Raises
     ------
+    UsageError
+        If the runs are more than `MAX_TOKENS` tokens or `MAX_ARRIVALS_S` seconds, a prompt is longer
+        than `MAX_CONTEXT`, or the pool larger than `MAX_POOL_BLOCKS`.
     CapacityError
         If a request can never fit in the pool.
     """
+    _require_bounded(prefix_lens, requests, rate, pool_blocks, repeats, probe)
     transformer = Transformer(model)
     vocabulary = model.vocabulary
     _warm(transformer)
@@ -209,12 +240,64 @@ def measure(
         identical=all(a.identical for a in agreed),
         logit_difference=max(a.logit_difference for a in agreed),
         margin=min(a.margin for a in agreed),
+        margin_ratio=min(
+            (a.margin / a.logit_difference for a in agreed if a.logit_difference), default=None
+        ),
+        by_luck=any(a.by_luck for a in agreed),
+        distinct_answers=min(a.distinct_answers for a in agreed),
         comparisons=compare(runs),
         probes=[_probe(transformer, n, pool_blocks, repeats, step) for n in prefix_lens]
         if probe
         else [],
         runs=runs,
     )
+
+
+def _require_bounded(
+    prefix_lens: Sequence[int],
+    requests: int,
+    rate: float,
+    pool_blocks: int,
+    repeats: int,
+    probe: bool,
+) -> None:
+    """Refuse what would run for hours, before anything is built."""
+    _require_pool(pool_blocks)
+    longest = max(prefix_lens) + _LONGEST_TURN
+    if longest > MAX_CONTEXT:
+        raise UsageError(
+            f"--prefix-lens {max(prefix_lens)}: prompts of up to {_count(longest)} tokens; the engine "
+            f"takes at most {MAX_CONTEXT:,}"
+        )
+    turns = TURN_TOKENS * requests // TURN_REQUESTS
+    tokens = sum(2 * repeats * (turns + requests * (n + ANSWER_TOKENS)) for n in prefix_lens)
+    if probe:
+        tokens += sum((2 * PROBES * repeats + 1) * (n + _LONGEST_TURN) for n in prefix_lens)
+    if tokens > MAX_TOKENS:
+        raise UsageError(
+            f"{_count(tokens)} tokens of prompts and answers over all runs; the engine computes "
+            f"thousands a second, so expected at most {MAX_TOKENS:,}; fewer --requests, --repeats "
+            f"or --prefix-lens"
+        )
+    seconds = 2 * repeats * len(prefix_lens) * (requests - 1) / rate
+    if seconds > MAX_ARRIVALS_S:
+        raise UsageError(
+            f"--rate {rate:g}: the requests of all runs take {seconds:.2g} s to arrive; expected at "
+            f"most {MAX_ARRIVALS_S:,.0f}; a higher --rate or fewer --requests"
+        )
+
+
+def _require_pool(blocks: int) -> None:
+    if blocks > MAX_POOL_BLOCKS:
+        raise UsageError(
+            f"--pool-blocks {_count(blocks)}: expected at most {MAX_POOL_BLOCKS:,}, which hold all "
+            f"that the engine takes on"
+        )
+
+
+def _count(number: int) -> str:
+    """With commas; a number of absurd length by its size alone."""
+    return f"{number:,}" if number < 10**15 else "over 10^15"
 
 
 def _warm(transformer: Transformer) -> None:
@@ -415,12 +498,15 @@ def measure_log(
     Raises
     ------
     UsageError
-        If no prompt has a token, or the prompts hold more than a million.
+        If no prompt has a token, one has more than `MAX_CONTEXT`, or all of them more than
+        `MAX_TOKENS` over the repeats; or if the pool is larger than `MAX_POOL_BLOCKS`.
     CapacityError
         If a prompt can never fit in the given pool.
     """
     chosen = log.requests[:limit]
-    _require_affordable(log.source, [r.input_length for r in chosen])
+    _require_affordable(log.source, [r.input_length for r in chosen], repeats)
+    if pool_blocks is not None:
+        _require_pool(pool_blocks)
     requests = []
     numbers = []
     for number, r in enumerate(chosen, 1):
@@ -478,14 +564,23 @@ def measure_log(
     )
 
 
-def _require_affordable(source: str, lengths: Sequence[int]) -> None:
+def _require_affordable(source: str, lengths: Sequence[int], repeats: int) -> None:
+    for number, length in enumerate(lengths, 1):
+        if length > MAX_CONTEXT:
+            before = f"; take those before it with --requests {number - 1}" if number > 1 else ""
+            raise UsageError(
+                f"{source}: request {number} has a prompt of {_count(length)} tokens; the engine "
+                f"takes at most {MAX_CONTEXT:,}{before}"
+            )
     upto = list(accumulate(lengths))
-    if upto and upto[-1] > MAX_LOG_TOKENS:
-        fits = bisect_right(upto, MAX_LOG_TOKENS)
+    if upto and upto[-1] * repeats > MAX_TOKENS:
+        fits = bisect_right(upto, MAX_TOKENS // repeats)
         hint = f"take the first with --requests {fits}" if fits else "the first alone is longer"
+        if repeats > 1:
+            hint += ", or give fewer --repeats"
         raise UsageError(
-            f"{source}: {upto[-1]:,} prompt tokens; the engine computes thousands a second, so "
-            f"expected at most {MAX_LOG_TOKENS:,}; {hint}"
+            f"{source}: {upto[-1]:,} prompt tokens, {_count(repeats)} times; the engine computes "
+            f"thousands a second, so expected at most {MAX_TOKENS:,} in all; {hint}"
         )
 
 
@@ -534,11 +629,12 @@ def from_csv(path: Path) -> list[Run] | list[LogPoint]:
     Raises
     ------
     UsageError
-        If the file cannot be read or holds something else; the message names the line.
+        If the file cannot be read or holds something else; the message names the line, the column
+        and what was expected there.
     """
     try:
         lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
             f"--results {path}: cannot read: {reason}; run cache-worthy study first"
@@ -552,26 +648,77 @@ def from_csv(path: Path) -> list[Run] | list[LogPoint]:
     runs: list[Run] = []
     points: list[LogPoint] = []
     for number, line in enumerate(lines[1:], 2):
-        try:
-            if len(line) != len(header):
-                raise ValueError
-            cells = [
-                float(cell) if name.endswith("_s") else int(cell)
-                for name, cell in zip(header, line, strict=True)
-            ]
-        except ValueError:
-            raise UsageError(
-                f"--results {path}: line {number}: expected {len(header)} numbers"
-            ) from None
+        where = f"--results {path}: line {number}"
+        if len(line) != len(header):
+            raise UsageError(f"{where}: {len(line)} cells; expected {len(header)}")
+        cells = [_cell(where, name, text) for name, text in zip(header, line, strict=True)]
         if header == _RUN_FIELDS:
-            runs.append(Run(cells[0], bool(cells[1]), *cells[2:]))  # type: ignore[arg-type]
+            run = Run(cells[0], bool(cells[1]), *cells[2:])  # type: ignore[arg-type]
+            _require_in_order(where, "ttft_p99_s", run.ttft_p50_s, run.ttft_p99_s)
+            _require_in_order(where, "prompt_tokens", run.prefilled_tokens, run.prompt_tokens)
+            runs.append(run)
         else:
-            points.append(LogPoint(*cells))  # type: ignore[arg-type]
+            point = LogPoint(*cells)  # type: ignore[arg-type]
+            _require_in_order(where, "prompt_tokens", point.cached_tokens + 1, point.prompt_tokens)
+            points.append(point)
+    _require_both_sides(path, runs)
     return runs or points
 
 
 _RUN_FIELDS = tuple(f.name for f in fields(Run))
 _POINT_FIELDS = tuple(f.name for f in fields(LogPoint))
+
+#: Least and most of every whole number in a CSV; what is not named is a count of at least one.
+_WHOLE = {
+    "prefix_tokens": (0, 10**12),
+    "prefix_cache": (0, 1),
+    "evicted_blocks": (0, 10**12),
+    "cached_tokens": (0, 10**12),
+    "predicted_flops": (1, 10**24),
+}
+
+#: Least and most of every time in seconds and of every rate.
+_REAL = (1e-9, 1e9)
+
+
+def _cell(where: str, name: str, text: str) -> float:
+    """A cell as a number of its column's range; ratios of such numbers are finite."""
+    real = name.endswith("_s")
+    least, most = _REAL if real else _WHOLE.get(name, (1, 10**12))
+    try:
+        value = float(text) if real else int(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:  # nan neither
+        kind = "a number" if real else "an integer"
+        raise UsageError(
+            f"{where}, column {name}: {text[:40]!r}; expected {kind} >= {least:g} and <= {most:g}"
+        )
+    return value
+
+
+def _require_in_order(where: str, name: str, least: float, value: float) -> None:
+    if value < least:
+        raise UsageError(f"{where}, column {name}: {value:g}; the row demands at least {least:g}")
+
+
+def _require_both_sides(path: Path, runs: Sequence[Run]) -> None:
+    """Every prefix length needs every repeat once with the cache off and once with it on."""
+    seen: dict[tuple[int, int, bool], int] = {}
+    for number, run in enumerate(runs, 2):
+        key = (run.prefix_tokens, run.repeat, run.prefix_cache)
+        if key in seen:
+            raise UsageError(
+                f"--results {path}: line {number}, column repeat: the same run as line {seen[key]}"
+            )
+        seen[key] = number
+    for (prefix, repeat, on), number in seen.items():
+        if (prefix, repeat, not on) not in seen:
+            this, other = ("on", "off") if on else ("off", "on")
+            raise UsageError(
+                f"--results {path}: line {number}, column prefix_cache: prefix {prefix}, repeat "
+                f"{repeat} with the cache {this} only; expected a row with it {other} as well"
+            )
 
 
 def render(study: Study) -> str:
@@ -607,11 +754,15 @@ def render(study: Study) -> str:
         )
         out.append(" | ".join(cells))
     same = "identical, token by token" if s.identical else "DIFFERENT: the cache changed answers"
-    out += ["", f"answers off and on: {same}"]
+    out += ["", f"answers off and on: {same}; {s.distinct_answers} different answers"]
     out.append(
         f"largest logit difference {s.logit_difference:.1e}, smallest gap of the two leading "
         f"logits {s.margin:.1e}"
     )
+    if s.margin_ratio is not None:
+        out[-1] += f"; in one run {s.margin_ratio:.1f} times"
+    if s.by_luck:
+        out.append(BY_LUCK)
     if s.probes:
         out += ["", f"repeat probe  | {'TTFT, first -> second, ms':<28} | cached of the prompt"]
         for p in s.probes:

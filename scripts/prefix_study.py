@@ -2,6 +2,11 @@
 
 python scripts/prefix_study.py            # run it; minutes
 python scripts/prefix_study.py --plot     # redraw from outputs/results.csv
+
+Requests that come faster than the engine without a cache serves them (figs/prefix_study_saturated.png):
+
+python scripts/prefix_study.py --rate 40 --results outputs/saturated.csv
+python scripts/prefix_study.py --plot --results outputs/saturated.csv
 """
 
 from __future__ import annotations

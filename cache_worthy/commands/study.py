@@ -6,8 +6,10 @@ compared. With --log a request log goes through it one request at a time, and me
 seconds are set beside predicted FLOPs. Times are this machine's, of a model of two million
 weights; only their ratios mean anything, and other load on the machine spoils them.
 
-Exit code 1 if the cache changed an answer, or if the tokens the engine skipped on a log are not those
-the simulator's vllm_lru predicts.
+Exit code 1 if the cache changed an answer, if rounding could have decided a token (the smallest gap
+of two leading logits is not above twice the largest difference between off and on, so that identical
+answers would be luck), or if the tokens the engine skipped on a log are not those the simulator's
+vllm_lru predicts.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from cache_worthy import arguments as arg
@@ -25,6 +28,7 @@ SUMMARY = "measure a real engine with the prefix cache off and on"
 
 RESULTS = "outputs/results.csv"
 LOG_RESULTS = "outputs/log_results.csv"
+PREFIX_LENS = (0, 64, 128, 256)
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -34,13 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prefix-lens",
         type=_lengths,
-        default=(0, 64, 128, 256),
         metavar="N,N,...",
         help="shared system prompt lengths in tokens (default 0,64,128,256)",
     )
-    parser.add_argument(
-        "--tenants", type=arg.positive_int, default=3, metavar="N", help="system prompts (3)"
-    )
+    parser.add_argument("--tenants", type=arg.positive_int, metavar="N", help="system prompts (3)")
     parser.add_argument(
         "--requests",
         type=arg.positive_int,
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="requests (32), or how many of the log to take (all)",
     )
     parser.add_argument(
-        "--rate", type=arg.positive_number, default=20.0, metavar="R", help="requests a second (20)"
+        "--rate", type=arg.positive_number, metavar="R", help="requests a second (20)"
     )
     parser.add_argument(
         "--pool-blocks",
@@ -59,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeats",
         type=arg.positive_int,
-        default=3,
         metavar="N",
         help="repeats, medians count (3)",
     )
@@ -83,31 +83,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_output(parser)
 
 
+#: Options of a run, and those of them that only the constructed requests have.
+_OF_A_RUN = ("prefix_lens", "tenants", "requests", "rate", "pool_blocks", "repeats", "repeat_probe")
+_OF_CONSTRUCTED = ("prefix_lens", "tenants", "rate", "repeat_probe")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run, or redraw."""
-    default = LOG_RESULTS if args.log is not None else RESULTS
-    results = args.results or default
-    if args.plot:
-        from cache_worthy.study import from_csv
-        from cache_worthy.study_plot import plot
+    for name in ("results", "figure"):
+        given = getattr(args, name)
+        arg.require(given not in ("", "-"), f"--{name} {given!r}: expected a file name")
+    _refuse_unused(args)
+    results = args.results or (LOG_RESULTS if args.log is not None else RESULTS)
+    return _redraw(args, results) if args.plot else _measure(args, results)
 
-        measurements = from_csv(Path(results))
-        figure = args.figure or str(Path(results).with_suffix(".png"))
-        # The figure beside the default results is the command's own, like the results.
-        own = args.figure is None and args.results is None
-        check_output(figure, args.force or own, "--figure")
-        plot(measurements, Path(figure))
-        note(f"drew {figure} from {results}", args.quiet)
-        return 0
-    arg.require(args.figure is None, "--figure: draws only with --plot")
+
+def _redraw(args: argparse.Namespace, results: str) -> int:
+    from cache_worthy.study import from_csv
+    from cache_worthy.study_plot import plot
+
+    measurements = from_csv(Path(results))
+    figure = args.figure or str(Path(results).with_suffix(".png"))
     arg.require(
-        args.log is None or not args.repeat_probe, "--repeat-probe: is of no use with --log"
+        not _same_target(figure, results), f"--figure {figure}: is --results; expected another name"
     )
-    check_output(args.output, args.force)
+    # The figure beside the default results is the command's own, like the results.
+    own = args.figure is None and args.results is None
+    check_output(figure, args.force or own, "--figure")
+    plot(measurements, Path(figure))
+    note(f"drew {figure} from {results}", args.quiet)
+    return 0
+
+
+def _measure(args: argparse.Namespace, results: str) -> int:
     own = args.results is None
+    check_output(args.output, args.force)
+    arg.require(
+        args.output == "-" or not _same_target(args.output, results),
+        f"-o {args.output}: is --results; expected another name",
+    )
+    arg.require(
+        args.log is None or not any(_same_target(results, source) for source in args.log),
+        f"--results {results}: is the log itself; expected another name",
+    )
     if own:
         _make_folder(Path(results).parent)
-    arg.require(results != "-", "--results -: expected a file name")
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
@@ -115,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.schema import document
     from cache_worthy.sim.engine import BLOCK_SIZE
 
+    repeats = args.repeats or 3
     progress = Progress(args.quiet, args.verbose)
     try:
         if args.log is not None:
@@ -122,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
                 arg.read_log(args),
                 limit=args.requests,
                 pool_blocks=args.pool_blocks,
-                repeats=args.repeats,
+                repeats=repeats,
                 blas_threads=threads,
                 step=progress.step,
             )
@@ -131,24 +152,25 @@ def run(args: argparse.Namespace) -> int:
             result: study.Study | study.LogStudy = of_log
         else:
             pool = args.pool_blocks or study.DEFAULT_POOL_BLOCKS
-            if max(args.prefix_lens) > pool * BLOCK_SIZE:
+            lengths = args.prefix_lens or PREFIX_LENS
+            if max(lengths) > pool * BLOCK_SIZE:
                 raise UsageError(
-                    f"--prefix-lens {max(args.prefix_lens)}: does not fit a pool of {pool} blocks of "
+                    f"--prefix-lens {max(lengths)}: does not fit a pool of {pool} blocks of "
                     f"{BLOCK_SIZE} tokens; expected less, or give --pool-blocks"
                 )
             measured = study.measure(
-                args.prefix_lens,
+                lengths,
                 requests=args.requests or 32,
-                tenants=args.tenants,
-                rate=args.rate,
+                tenants=args.tenants or 3,
+                rate=args.rate or 20.0,
                 pool_blocks=pool,
-                repeats=args.repeats,
+                repeats=repeats,
                 probe=args.repeat_probe,
                 blas_threads=threads,
                 step=progress.step,
             )
             text, rows = study.render(measured), study.to_csv(measured.runs)
-            holds = measured.identical
+            holds = measured.identical and not measured.by_luck
             result = measured
     finally:
         progress.done()
@@ -158,6 +180,41 @@ def run(args: argparse.Namespace) -> int:
         text = to_json(document("study", study.StudyDocument(result)))
     write_output(text, args.output, args.force)
     return 0 if holds else 1
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """An option that would be ignored is a misunderstanding."""
+
+    def refuse(names: Sequence[str], why: str) -> None:
+        for name in names:
+            given = getattr(args, name)
+            option = f"--{name.replace('_', '-')}"
+            arg.require(given is None or given is False, f"{option}: {why}")
+
+    if args.plot:
+        refuse(_OF_A_RUN, "is of no use with --plot, which runs nothing")
+        refuse(("json",), "is of no use with --plot, which draws --figure")
+        arg.require(args.output == "-", "-o: is of no use with --plot; --figure names the file")
+    else:
+        refuse(("figure",), "draws only with --plot")
+    if args.log is not None:
+        refuse(_OF_CONSTRUCTED, "is of no use with --log, whose requests are those to serve")
+    if args.log is None or args.plot:
+        reading = argparse.ArgumentParser()
+        arg.add_log(reading, "--log")
+        for name, default in vars(reading.parse_args([])).items():
+            if name != "log" and getattr(args, name) != default:
+                raise UsageError(
+                    f"--{name.replace('_', '-')}: says how to read a log; there is none"
+                )
+
+
+def _same_target(a: str, b: str) -> bool:
+    """Whether two names are one file, be it there already or not."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return os.path.realpath(a) == os.path.realpath(b)
 
 
 def _lengths(text: str) -> tuple[int, ...]:

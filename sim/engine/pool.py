@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.errors import InputError, InvariantError
 
 #: Arrays of activations, float32 or float64.
 Floats = NDArray[Any]
@@ -131,7 +131,7 @@ class BlockPool:
         record: bool = False,
     ) -> None:
         if blocks < 1 or block_size < 1:
-            raise ValueError(f"need blocks >= 1 and block_size >= 1, got {blocks}, {block_size}")
+            raise InputError(f"need blocks >= 1 and block_size >= 1, got {blocks}, {block_size}")
         shape = (model.layers, blocks, block_size, model.kv_heads, model.head_dim)
         # Filled, not merely reserved: the first use of a page must not be part of a measured time.
         self.keys: Floats = np.full(shape, 0.0, dtype)

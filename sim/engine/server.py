@@ -10,8 +10,9 @@ sequence never runs out and nothing is ever preempted. A request that does not f
 those behind it wait too; one that could never fit is refused before anything runs.
 
 Evidence: the tokens with the cache on and off are identical for every request under every pool
-size, and equal those of a plain dense transcription; skipped tokens equal the simulator's
-``vllm_lru`` when requests are served one at a time.
+size, and equal those of a plain dense transcription; skipped tokens equal the simulator's when
+requests are served one at a time: ``vllm_lru``, told where a prompt ends if answers repeat
+(`cache_worthy.sim.engine.simulated`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -29,6 +31,9 @@ from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 
 BLOCK_SIZE = 16
 """Tokens in a KV block, vLLM's default."""
+
+LATEST_ARRIVAL = 1e9
+"""Seconds; no clock sleeps longer at a time than some hundred years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class EngineRequest:
     max_tokens : int
         Tokens to generate, at least one.
     arrival : float
-        Seconds after the start of the run.
+        Seconds after the start of the run, 0 to `LATEST_ARRIVAL`.
     """
 
     prompt: tuple[int, ...]
@@ -131,6 +136,11 @@ class Engine:
     clock, sleep : callable
         The wall clock, or a substitute.
 
+    Raises
+    ------
+    InputError
+        If a size is no integer of at least 1.
+
     Notes
     -----
     The pool stays between calls of :meth:`serve`, as a server's does.
@@ -148,6 +158,10 @@ class Engine:
         clock: Callable[[], float] = time.perf_counter,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        sizes = {"pool_blocks": pool_blocks, "block_size": block_size, "max_running": max_running}
+        for name, size in sizes.items():
+            if not (_is_count(size) or (size is None and name == "max_running")):
+                raise InputError(f"{name} is {size!r}; expected an integer >= 1")
         self.transformer = transformer
         self.prefix_cache = prefix_cache
         self.max_running = max_running
@@ -169,7 +183,8 @@ class Engine:
         CapacityError
             If a request could never fit in the pool; nothing has run then.
         InputError
-            If a prompt is empty, names a token outside the vocabulary, or asks for no token.
+            If a prompt is empty, has a token that is no integer or outside the vocabulary, no token
+            is asked for, or an arrival is no time; nothing has run then.
         InvariantError
             If a rule that must always hold is broken.
         """
@@ -218,10 +233,31 @@ class Engine:
         return [result for result in served if result is not None]
 
     def _require_servable(self, number: int, request: EngineRequest) -> None:
-        if not request.prompt or request.max_tokens < 1:
-            raise InputError(f"request {number}: need a prompt and at least one token to generate")
-        if not 0 <= min(request.prompt) <= max(request.prompt) < self.transformer.model.vocabulary:
-            raise InputError(f"request {number}: a token is outside the vocabulary")
+        if not len(request.prompt):
+            raise InputError(f"request {number}: the prompt is empty; expected at least one token")
+        if not _is_count(request.max_tokens):
+            raise InputError(
+                f"request {number}: max_tokens is {request.max_tokens!r}; expected an integer >= 1"
+            )
+        # Also refuses nan, which no comparison with a clock would ever admit.
+        time_given = isinstance(request.arrival, Real)
+        if not (time_given and 0 <= request.arrival <= LATEST_ARRIVAL):
+            raise InputError(
+                f"request {number}: arrival is {request.arrival!r}; expected seconds >= 0 and <= "
+                f"{LATEST_ARRIVAL:g}"
+            )
+        vocabulary = self.transformer.model.vocabulary
+        whole = all(_is_whole(kind) for kind in set(map(type, request.prompt)))
+        if not (whole and 0 <= min(request.prompt) <= max(request.prompt) < vocabulary):
+            token, at = next(
+                (t, i)
+                for i, t in enumerate(request.prompt, 1)
+                if not (_is_whole(type(t)) and 0 <= t < vocabulary)
+            )
+            raise InputError(
+                f"request {number}: token {at} of the prompt is {token!r}; expected an integer "
+                f">= 0 and < {vocabulary}, the vocabulary"
+            )
         need = self.blocks_for(request)
         if need > self.pool.size:
             raise CapacityError(
@@ -312,6 +348,15 @@ class Engine:
         )
 
 
+def _is_whole(kind: type) -> bool:
+    """Whether a type is one of integers (numpy's included); a float would be cut silently."""
+    return issubclass(kind, Integral) and not issubclass(kind, bool)
+
+
+def _is_count(value: object) -> bool:
+    return _is_whole(type(value)) and value >= 1  # type: ignore[operator]
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Whether two runs of the same requests gave the same answers, and whether by luck.
@@ -332,6 +377,11 @@ class Agreement:
     logit_difference: float
     margin: float
     distinct_answers: int
+
+    @property
+    def by_luck(self) -> bool:
+        """Whether rounding alone could have decided a token: see ``margin``."""
+        return not self.margin > 2 * self.logit_difference
 
 
 def agreement(a: Sequence[Served], b: Sequence[Served]) -> Agreement:

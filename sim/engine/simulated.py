@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+from cache_worthy.sim.blocks import BlockTrace
+from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
+from cache_worthy.sim.blocks.replay import run
 from cache_worthy.sim.engine.pool import block_keys
 from cache_worthy.sim.engine.server import EngineRequest, Served
 
@@ -30,25 +32,83 @@ def block_trace(
     return BlockTrace.intern(paths, lengths, block_size=block_size)
 
 
+class GeneratingLru(VllmLru):
+    """``vllm_lru`` when a request does not know its answer before it has generated it.
+
+    ``vllm_lru`` looks the whole request up at once. A request that generates can look up the full
+    blocks of its prompt only, and holds a block of its own for everything behind them. When such a
+    block turns out to be one that is cached already (the same prompt and answer came before), its
+    own copy goes back empty to the front of the queue and the cached one counts as used. Until
+    then the cached one is not pinned and may be evicted, and so may one block more of others. The
+    two policies are the same where no answer repeats, and where nothing is evicted.
+
+    Parameters
+    ----------
+    trace : BlockTrace
+        Requests with their answers, see :func:`block_trace`.
+    capacity : int
+        Blocks of the pool.
+    prompt_blocks : sequence of int
+        Full blocks of each request's prompt, in the order they will be served.
+    """
+
+    __slots__ = ("_prompt_blocks", "_served")
+
+    def __init__(self, trace: BlockTrace, capacity: int, prompt_blocks: Sequence[int]) -> None:
+        super().__init__(trace, capacity, partial_blocks="drop")
+        self._prompt_blocks = prompt_blocks
+        self._served = 0
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Take the prompt's cached prefix, evict for all the rest, give everything back."""
+        looked_up = self._prompt_blocks[self._served]
+        self._served += 1
+        full = blocks[: tokens // self.block_size]
+        k = 0
+        while k < min(looked_up, len(full)) and self.slot[full[k]] >= 0:
+            k += 1
+        self._give_back(full[:k])  # at the back of the queue already: the pin
+        self._evict(len(blocks) - k - (self.capacity - self.held))
+        missing = sum(self.slot[b] < 0 for b in full)
+        self.misses += missing
+        self.held += missing
+        self._give_back(full)
+        return k
+
+    def _give_back(self, blocks: Sequence[int]) -> None:
+        for b in reversed(blocks):
+            self.slot[b] = len(self.log)
+            self.log.append(b)
+
+    def _evict(self, count: int) -> None:
+        while count > 0:
+            b = self.log[self.head]
+            if self.slot[b] == self.head:
+                self.slot[b] = -1
+                self.held -= 1
+                count -= 1
+            self.head += 1
+
+
 def predicted_skips(
     requests: Sequence[EngineRequest], served: Sequence[Served], block_size: int, pool_blocks: int
 ) -> list[int]:
-    """Prompt tokens that ``vllm_lru`` finds cached for each request, in order.
+    """Prompt tokens found cached for each request, in order, as :class:`GeneratingLru` predicts.
 
-    The simulator's hit may reach into the answer and may cover the whole prompt; the engine looks
-    up the prompt's full blocks and always computes the last token, so its part of the hit is cut
-    there.
+    Where no request generates more than one token this is ``vllm_lru`` itself. The engine always
+    computes the last token of a prompt, so a hit on all of it is cut there.
 
     Notes
     -----
-    ``requests`` stand in the order of their arrival. Exact for requests served one at a time, with one exception: when a request's answer completes
-    a block that is cached already (the same prompt and answer came before), the engine needs a
-    block for it until it is complete and the simulator does not, so that under pressure the engine
-    may evict one block more.
+    ``requests`` stand in the order of their arrival. Exact for requests served one at a time.
+    Nothing of the engine's run goes in but the answers' tokens.
+
+    Raises
+    ------
+    CapacityError
+        If a request does not fit in the pool.
     """
     trace = block_trace(requests, served, block_size)
-    result = replay_blocks(trace, "vllm_lru", pool_blocks, partial_blocks="drop")
-    return [
-        min(hit, len(r.prompt) // block_size * block_size, len(r.prompt) - 1)
-        for hit, r in zip(result.hit_tokens, requests, strict=True)
-    ]
+    cache = GeneratingLru(trace, pool_blocks, [len(r.prompt) // block_size for r in requests])
+    result = run(trace, cache, "vllm_lru", pool_blocks)
+    return [min(hit, len(r.prompt) - 1) for hit, r in zip(result.hit_tokens, requests, strict=True)]
