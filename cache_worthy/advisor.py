@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cache_worthy.capacity import CapacityCurve, measure_curve
 from cache_worthy.coldstart import ColdStarts, measure_coldstart
+from cache_worthy.cost_curve import CostCurve
 from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import Log, Records
@@ -18,6 +19,7 @@ from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
+from cache_worthy.sensitivity import Band, family, measure_sensitivity
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
@@ -44,6 +46,8 @@ class Options:
     top_pins : int
     skip : frozenset of str
         Sections to leave out, by their names in ``sections.SECTIONS``.
+    cost_curve : CostCurve or None
+        A measured member of the sensitivity band.
     """
 
     model: Model = DEFAULT_MODEL
@@ -52,6 +56,7 @@ class Options:
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     top_pins: int = DEFAULT_PINS
     skip: frozenset[str] = frozenset()
+    cost_curve: CostCurve | None = None
     engine: Engine = "generic"
     gpu_gib: float | None = None
     sglang_version: str | None = None
@@ -90,6 +95,7 @@ class Parameters:
     own_policies: tuple[str, ...]
     pins: int
     skip: tuple[str, ...]
+    cost_curve: CostCurve | None
     engine: Engine
     gpu_gib: float | None
     sglang_version: str | None
@@ -100,7 +106,7 @@ class Analysis:
     """The whole result: what ``--json`` writes and the tables render.
 
     ``capacity``, ``policy``, ``pin`` and the sections of ``sections.SECTIONS`` are None when question
-    1 ended the run, the sections also when they were skipped; ``engine`` is None for the generic
+    1 ended the run (of ``band`` the ceiling is left), the sections also when they were skipped; ``engine`` is None for the generic
     engine too.
     """
 
@@ -115,6 +121,7 @@ class Analysis:
     engine: EngineAdvice | None
     coldstart: ColdStarts | None
     tails: Tails | None
+    band: Band | None
 
 
 def analyze(
@@ -140,7 +147,8 @@ def analyze(
     chosen = None
     if options.capacity is not None:
         chosen = options.capacity(forest.distinct, size.block)
-    curve = table = recovery = pins = advice = coldstart = tails = None
+    members = family(model, tokens, forest.depth, options.cost_curve)
+    replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
@@ -183,6 +191,18 @@ def analyze(
         if "tails" not in options.skip:
             step("tails")
             tails = measure_tails(replays, known, table)
+    if "band" not in options.skip:
+        band = measure_sensitivity(
+            members,
+            forest,
+            paths,
+            replays,
+            () if curve is None else curve.points,
+            table,
+            recovery,
+            step,
+            workers,
+        )
     return Analysis(
         parameters=Parameters(
             model=model,
@@ -191,6 +211,7 @@ def analyze(
             own_policies=tuple(options.own_policies),
             pins=options.top_pins,
             skip=tuple(sorted(options.skip)),
+            cost_curve=options.cost_curve,
             engine=options.engine,
             gpu_gib=options.gpu_gib,
             sglang_version=options.sglang_version,
@@ -223,6 +244,7 @@ def analyze(
         engine=advice,
         coldstart=coldstart,
         tails=tails,
+        band=band,
     )
 
 

@@ -108,11 +108,17 @@ def knee(steps: Sequence[float | None], threshold: float = ELASTICITY_THRESHOLD)
 
 
 def measure_curve(
-    replays: Replays, step: Callable[[str], None] = lambda text: None
+    replays: Replays,
+    step: Callable[[str], None] = lambda text: None,
+    capacities: Sequence[int] | None = None,
 ) -> CapacityCurve:
-    """Replay the log at every capacity of the curve under the default policy."""
+    """Replay the log at every capacity of the curve under the default policy.
+
+    The capacities, ascending in bytes, are the geometric ones unless given.
+    """
     size, working_set = replays.size, replays.working_set
-    capacities = geometric_capacities(replays.forest.depth * size.block, working_set)
+    if capacities is None:
+        capacities = geometric_capacities(replays.forest.depth * size.block, working_set)
     replays.ahead([(CURVE_POLICY, capacity) for capacity in capacities], step, "capacity curve")
     results = [replays.run(CURVE_POLICY, capacity) for capacity in capacities]
     steps = elasticities(capacities, [r.total_cost for r in results])

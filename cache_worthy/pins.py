@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.cost import BlockSize, DepthFn
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
 
@@ -75,7 +75,7 @@ def node_protection(forest: PrefixForest, costs: list[int]) -> list[int]:
 
 
 def measure_pins(
-    forest: PrefixForest, size: BlockSize, cost: BlockCost, uncached_cost: int, top: int
+    forest: PrefixForest, size: BlockSize, cost: DepthFn, uncached_cost: int, top: int
 ) -> Pins:
     """Rank the shared prefixes of a log. Time: nodes times log nodes.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cache_worthy.errors import UsageError
 from cache_worthy.policy_table import PolicyRow, PolicyTable
-from cache_worthy.sim.cost import BlockCost
+from cache_worthy.sim.cost import DepthFn
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.tasks import SERIAL, Workers
 
@@ -93,7 +93,7 @@ class Recovery:
 def measure_recovery(
     paths: Sequence[Sequence[BlockId]],
     depth: int,
-    cost: BlockCost,
+    cost: DepthFn,
     table: PolicyTable,
     step: Callable[[str], None] = lambda text: None,
     workers: Workers = SERIAL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cache_worthy import render_sensitivity
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.engines import pins_text
@@ -32,7 +33,17 @@ from cache_worthy.render_engine import (
     summary,
     typed,
 )
+from cache_worthy.render_sensitivity import (
+    bound_mark,
+    capacity_mark,
+    capacity_range,
+    ceiling_mark,
+    flip_text,
+    pin_flip,
+    pin_mark,
+)
 from cache_worthy.render_tails import render_tails
+from cache_worthy.sensitivity import Band
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution, Worth
 
@@ -50,17 +61,19 @@ def render(analysis: Analysis) -> str:
     if analysis.coldstart is not None:
         out += render_coldstart(analysis.coldstart)
     if analysis.policy is not None and analysis.capacity is not None:
-        out += _question_4(analysis.bound)
+        out += _question_4(analysis.bound, analysis.band)
         if analysis.engine is None:
-            out += _policy(analysis.policy)
+            out += _policy(analysis.policy, analysis.band)
         else:
             out += policy_section(analysis.engine, analysis.policy)
             out += memory_section(analysis.engine.memory, analysis.engine.engine)
     if analysis.tails is not None:
         out += render_tails(analysis.tails)
+    if analysis.band is not None:
+        out += render_sensitivity.section(analysis.band)
     if analysis.pin is not None:
         advice = analysis.engine
-        out += _pins(analysis.pin, analysis.parameters.engine)
+        out += _pins(analysis.pin, analysis.parameters.engine, analysis.band)
         out += pins_note(pins_text("generic") if advice is None else advice.pins)
     out += _footer(analysis)
     return "\n".join(out) + "\n"
@@ -98,40 +111,51 @@ def in_short(a: Analysis) -> list[str | Typed]:
     """The answers, a sentence each, and the flags to type where there are any."""
     if a.capacity is None or a.policy is None or a.pin is None:
         return ["Prefix caching is not worth enabling on this log (question 1)."]
+    flips = () if a.band is None else a.band.ceiling.flips
+    moves = a.band is not None and a.band.capacity is not None and bool(a.band.capacity.flips)
     best = a.capacity.recommended
     row = next(r for r in a.policy.rows if r.bytes == best.bytes)
     out: list[str | Typed] = [
-        f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill recompute.",
+        (
+            f"Caching pays: an unlimited cache removes {percent(a.worth.ceiling)} of prefill "
+            "recompute." + (f" It {flip_text(flips)}." if flips else "")
+        ),
         (
             f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
             f"{gib(a.workload.floor_bytes)} is the least that serves this log."
+            + (f" Across the band: {capacity_range(a.band)}." if a.band and moves else "")
         ),
     ]
     if a.engine is not None:
         out += summary(a.engine, a.policy, a.input.block_tokens)
     else:
-        out.append(_advice("At that size", row, a.policy.baseline))
+        out.append(_advice("At that size", row, a.policy.baseline, a.band))
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
-            out.append(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline))
+            out.append(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline, a.band))
     if a.parameters.engine == "vllm":
         out.append("vLLM cannot pin a prefix; what protects one is memory.")
     elif a.pin.pins:
         out.append(
             f"Pinning {counted(len(a.pin.pins), 'prefix', 'es')} ({gib(a.pin.together_bytes)}) "
-            f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save."
+            f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save"
+            + pin_flip(a.band)
         )
     return out
 
 
-def _advice(where: str, row: PolicyRow, baseline: str) -> str:
+def _advice(where: str, row: PolicyRow, baseline: str, band: Band | None) -> str:
     """Which policy; a saving under the threshold is no reason to change one."""
     saving = percent(row.saving_fraction, 2)
+    across = render_sensitivity.at(band, row)
+    mark = "" if across is None else render_sensitivity.advice_mark(across)
     if row.best == baseline:
-        return f"{where} stay with {baseline}."
+        return f"{where} stay with {baseline}{mark}."
     if row.saving_fraction < WORTH_CHANGING:
-        return f"{where} stay with {baseline}: {row.best} would save no more than {saving}."
-    return f"{where} {row.best} would save {saving} of recompute."
+        return f"{where} stay with {baseline}: {row.best} would save no more than {saving}{mark}."
+    if across is not None and across.best is None:
+        return f"{where} no policy wins throughout{mark}; {row.best} would save {saving}."
+    return f"{where} {row.best} would save {saving} of recompute{mark}."
 
 
 def _workload(a: Analysis) -> list[str]:
@@ -239,17 +263,18 @@ def workload_facts(a: Analysis) -> Iterable[tuple[str, str]]:
 
 
 def _question_1(a: Analysis) -> list[str]:
-    answer, text = worth_text(a.worth)
+    answer, text = worth_text(a.worth, a.band)
     return question(1, answer.upper()) + prose(text)
 
 
-def worth_text(worth: Worth) -> tuple[str, str]:
+def worth_text(worth: Worth, band: Band | None = None) -> tuple[str, str]:
     """The answer to question 1, and its reason."""
+    mark = "" if band is None or worth.ceiling is None else ceiling_mark(band)
     if worth.worth_caching:
         return "Worth caching", (
             "With unlimited memory and a perfect policy, prefix caching removes at most "
             f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
-            "capacity and no policy can beat it, and a real cache lands under it."
+            "capacity and no policy can beat it, and a real cache lands under it." + mark
         )
     gain = (
         "There is nothing to cache: no record has a block."
@@ -259,7 +284,7 @@ def worth_text(worth: Worth) -> tuple[str, str]:
     )
     return "Not worth caching", (
         f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "
-        "that does not arise, so the run ends here."
+        "that does not arise, so the run ends here." + mark
     )
 
 
@@ -310,10 +335,11 @@ def allocate_text(a: Analysis, curve: CapacityCurve) -> str:
         f"{gib(rest)} of KV buys {percent(over / best.total_cost if best.total_cost else 0.0)} "
         f"of the recompute you would still be paying there. Rule: {curve.rule} "
         "(elasticity: percent of recompute removed a percent of memory added)."
+        + ("" if a.band is None else capacity_mark(a.band))
     )
 
 
-def _question_4(bound: Recovery | None) -> list[str]:
+def _question_4(bound: Recovery | None, band: Band | None) -> list[str]:
     if bound is None:
         return question(4, "NOT ASKED") + prose(NO_BOUND_TEXT)
     out = title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
@@ -339,22 +365,23 @@ def _question_4(bound: Recovery | None) -> list[str]:
             initial_indent="    ",
             subsequent_indent=" " * 10,
         )
-    return [*out, "", *prose(recovery_text(bound))]
+    return [*out, "", *prose(recovery_text(bound, band))]
 
 
 NO_BOUND_TEXT = "--skip bound was given: what any policy could still recover was not computed."
 
 
-def recovery_text(bound: Recovery) -> str:
+def recovery_text(bound: Recovery, band: Band | None = None) -> str:
     """The rule of question 4, and what its words do not say."""
     return (
         f"Rule: {bound.rule}. The last four columns are shares of the first. "
         "Policy-bound does not say that a policy on offer gets it: read the last column; what it "
         "leaves needs the future, or more memory (the curve above)."
+        + ("" if band is None or band.bound is None else f" Band: {bound_mark(band.bound)}.")
     )
 
 
-def _policy(table: PolicyTable) -> list[str]:
+def _policy(table: PolicyTable, band: Band | None) -> list[str]:
     out = title("POLICY")
     out += [
         f"  compulsory cost  {table.compulsory_cost:.3e} FLOPs  (any cache pays this)",
@@ -384,8 +411,10 @@ def _policy(table: PolicyTable) -> list[str]:
     out += ["", "  QUESTION 5       VERDICT"]
     for row in table.rows:
         label = f" ({row.label})" if row.label else ""
+        across = render_sensitivity.at(band, row)
+        text = row.verdict if across is None else render_sensitivity.verdict(across, row.verdict)
         out += wrap(
-            f"{percent(row.fraction)}{label}  {row.verdict}",
+            f"{percent(row.fraction)}{label}  {text}",
             WIDTH,
             initial_indent="    ",
             subsequent_indent=" " * 10,
@@ -400,7 +429,7 @@ _PIN_TITLES = {
 }
 
 
-def _pins(pins: Pins, engine: str) -> list[str]:
+def _pins(pins: Pins, engine: str, band: Band | None) -> list[str]:
     out = title(f"PIN   {_PIN_TITLES[engine]}")
     out += [
         f"  QUESTION 6       {pins_answer(pins)}",
@@ -412,7 +441,7 @@ def _pins(pins: Pins, engine: str) -> list[str]:
             f"    #{n:<3}{p.references:>7}{p.depth:>8}{p.blocks:>8}{p.subtree_blocks:>9}"
             f"{gib(p.pin_bytes):>14}{percent(p.protected_fraction):>10}{p.first_request:>14}"
         )
-    return [*out, "", *prose(together_text(pins))]
+    return [*out, "", *prose(together_text(pins, band))]
 
 
 def pins_answer(pins: Pins) -> str:
@@ -424,14 +453,14 @@ def pins_answer(pins: Pins) -> str:
     )
 
 
-def together_text(pins: Pins) -> str:
+def together_text(pins: Pins, band: Band | None = None) -> str:
     """What the pins do together, and what that number is not."""
     return (
         f"Together: {gib(pins.together_bytes)} held resident protects at most "
         f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
         f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
         "ceiling: your cache keeps some of these already. Pin KV includes the ancestors that a "
-        "pin implies."
+        "pin implies." + ("" if band is None else pin_mark(band))
     )
 
 

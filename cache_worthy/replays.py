@@ -9,12 +9,21 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from cache_worthy.errors import UsageError
-from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.replay import ReplayResult, replay
 from cache_worthy.tasks import SERIAL, Workers
+
+WEIGHS: dict[str, frozenset[str]] = {
+    "lru": frozenset(),
+    "recursive_lru": frozenset(),
+    "size_only": frozenset({"size"}),
+}
+"""What of a node a shipped policy's decisions look at, where that is not both size and cost."""
+
+_BOTH = frozenset({"size", "cost"})
 
 
 class Replays:
@@ -33,20 +42,39 @@ class Replays:
         Factories of the user's policies by display name, beside the shipped ones.
     workers : Workers
         Where :meth:`ahead` runs them.
+    base : Replays, optional
+        The same log under another cost. A shipped policy whose decisions look at nothing that
+        differs is not replayed again: what it matched there is priced here.
+
+    Attributes
+    ----------
+    count : int
+        Replays run so far; what was kept or priced anew is not one.
     """
 
     def __init__(
         self,
         forest: PrefixForest,
         size: BlockSize,
-        cost: BlockCost,
+        cost: DepthFn,
         own: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
         workers: Workers = SERIAL,
+        base: Replays | None = None,
     ) -> None:
         self.forest = forest
         self.size = size
         self.cost = cost
-        self.factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **(own or {})}
+        self.own = dict(own or {})
+        self.factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **self.own}
+        self.costs = cost.cumulative(forest.depth)
+        # The same numbers, looked up: the node engine asks for them one segment at a time.
+        self._table = TableCost(tuple(self.costs))
+        self.uncached_cost = sum(map(self.costs.__getitem__, forest.length))
+        self.compulsory_cost = sum(map(self.costs.__getitem__, forest.end)) - sum(
+            map(self.costs.__getitem__, forest.start)
+        )
+        self.count = 0
+        self._base = base
         self._workers = workers
         self._kept: dict[tuple[str, int], ReplayResult] = {}
 
@@ -71,10 +99,16 @@ class Replays:
             Told ``what`` and which of the pairs it is.
         """
         new = {(policy, capacity // self.size.block): capacity for policy, capacity in pairs}
+        for (policy, blocks), capacity in new.items():
+            if (policy, blocks) not in self._kept:
+                priced = self._priced(policy, capacity)
+                if priced is not None:
+                    self._kept[policy, blocks] = priced
         keys = [key for key in new if key not in self._kept]
+        self.count += len(keys)
         number = {key: n for n, key in enumerate(keys, 1)}
         items = [
-            (policy, self.factories[policy], new[policy, blocks], self.size, self.cost)
+            (policy, self.factories[policy], new[policy, blocks], self.size, self._table)
             for policy, blocks in keys
         ]
         results = self._workers.map_tasks(
@@ -99,8 +133,27 @@ class Replays:
             found if found.capacity == capacity else dataclasses.replace(found, capacity=capacity)
         )
 
+    def _priced(self, policy: str, capacity: int) -> ReplayResult | None:
+        """What ``policy`` did under the base's cost, at this one; None if it may do other things."""
+        base = self._base
+        if base is None or policy not in POLICIES:
+            return None
+        same_size = base.size.block == self.size.block
+        if not WEIGHS.get(policy, _BOTH) <= (frozenset({"size"}) if same_size else frozenset()):
+            return None
+        result = base.run(policy, capacity // self.size.block * base.size.block)
+        scale = self.size.block
+        return dataclasses.replace(
+            result,
+            capacity=capacity,
+            total_cost=self.uncached_cost - sum(map(self.costs.__getitem__, result.matched)),
+            compulsory_cost=self.compulsory_cost,
+            evicted_size=result.evicted_size // base.size.block * scale,
+            resident_size=result.resident_size // base.size.block * scale,
+        )
 
-Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, BlockCost]
+
+Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 
 def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
@@ -116,7 +169,7 @@ def run_policy(
     forest: PrefixForest,
     capacity: int,
     size: BlockSize,
-    cost: BlockCost,
+    cost: DepthFn,
 ) -> ReplayResult:
     """Replay; an error inside a user's policy becomes one clear line."""
     if name in POLICIES:

@@ -124,8 +124,12 @@ def measure_worth(workload: Workload) -> Worth:
 
     With nothing to cache, or less than the threshold to gain, the run ends here.
     """
-    uncached = workload.uncached_cost
-    ceiling = _share(uncached - workload.compulsory_cost, uncached)
+    return judge(workload.uncached_cost, workload.compulsory_cost)
+
+
+def judge(uncached_cost: int, compulsory_cost: int) -> Worth:
+    """The rule of question 1, under any cost function."""
+    ceiling = _share(uncached_cost - compulsory_cost, uncached_cost)
     return Worth(
         ceiling=ceiling,
         worth_caching=ceiling is not None and ceiling >= WORTH_THRESHOLD,

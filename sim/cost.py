@@ -259,3 +259,27 @@ class BlockCost:
         b = self.block_tokens
         steps = (segment_cost(n * b, (n + 1) * b, self.model) for n in range(depth))
         return list(accumulate(steps, initial=0))
+
+
+@dataclass(frozen=True, slots=True)
+class TableCost:
+    """A cost of whole blocks given as its table, in any unit: other coefficients, a measured curve.
+
+    Attributes
+    ----------
+    table : tuple of int
+        Costs of the paths of 0, 1, ... blocks; the first is 0, none falls.
+
+    Examples
+    --------
+    >>> TableCost((0, 3, 7, 12))([1, 2], 1)
+    9
+    """
+
+    table: tuple[int, ...]
+
+    def __call__(self, block_ids: Sequence[BlockId], depth: int, /) -> int:
+        return self.table[depth + len(block_ids)] - self.table[depth]
+
+    def cumulative(self, depth: int) -> list[int]:
+        return list(self.table[: depth + 1])

@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-bound", dest="skip", action="append_const", const="bound", help="as --skip bound"
     )
     parser.add_argument(
+        "--cost-curve",
+        metavar="FILE",
+        help="measured prefill cost by prompt length as a member of the sensitivity band: CSV or "
+        "JSON pairs of tokens and cost, in any unit",
+    )
+    parser.add_argument(
         "--engine",
         choices=ENGINES,
         default="generic",
@@ -58,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advisor import Options, analyze
+    from cache_worthy.cost_curve import load_curve
     from cache_worthy.policy_table import user_factory
     from cache_worthy.render import render
     from cache_worthy.schema import document
@@ -78,6 +85,11 @@ def run(args: argparse.Namespace) -> int:
     if args.sglang_version is not None:
         server_for(args.sglang_version)  # refuse it before the work
     skip = parse_skip(args.skip)
+    arg.require(
+        args.cost_curve is None or "band" not in skip,
+        "--cost-curve: is a member of the sensitivity band, which --skip band leaves out",
+    )
+    curve = None if args.cost_curve is None else load_curve(args.cost_curve)
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
     progress = Progress(args.quiet, args.verbose)
@@ -88,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         own_policies=own,
         top_pins=args.pins,
         skip=skip,
+        cost_curve=curve,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,

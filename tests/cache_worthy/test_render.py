@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -114,18 +115,14 @@ def compare(text: str, document: dict[str, Any]) -> None:
     pins = document["pin"]
     assert f"Give it {gib(best['bytes'])} ({percent(best['fraction'])} of the working set)" in flat
     there = next(r for r in document["policy"]["rows"] if r["bytes"] == best["bytes"])
-    advice = (
-        "At that size stay with lru."
-        if there["best"] == "lru"
-        else f"At that size stay with lru: {there['best']} would save no more than "
-        f"{percent(there['saving_fraction'], 2)}."
-        if there["saving_fraction"] < 0.01
-        else f"At that size {there['best']} would save {percent(there['saving_fraction'], 2)} of"
-    )
-    assert advice in flat
+    band = document["band"]
+    across = {r["bytes"]: r for r in band["policy"]} if band else {}
+    assert advice(there, across.get(best["bytes"])) in flat
     assert (
         f"Pinning {len(pins['pins'])} prefixes ({gib(pins['together_bytes'])}) protects at most "
-        f"{percent(pins['together_protected_fraction'])} of what" in flat
+        f"{percent(pins['together_protected_fraction'])} of what caching can save"
+        + (f" (the first {flips(band['pin'])})." if band and band["pin"]["flips"] else ".")
+        in flat
     )
 
     table = document["policy"]
@@ -143,7 +140,8 @@ def compare(text: str, document: dict[str, Any]) -> None:
             ("*" if c["cheapest"] else "") + f"{c['cost_ratio']:.4f}" for c in row["cells"]
         ]
         label = f" ({row['label']})" if row["label"] else ""
-        assert f"{percent(row['fraction'])}{label} {row['verdict']}" in flat
+        line = verdict(row, across.get(row["bytes"]))
+        assert f"{percent(row['fraction'])}{label} {line}" in flat
     assert f"compulsory cost {table['compulsory_cost']:.3e} FLOPs" in flat
 
     listed = [line.split() for line in text.splitlines() if re.match(r"\s+#\d", line)]
@@ -168,6 +166,10 @@ def compare(text: str, document: dict[str, Any]) -> None:
     compare_coldstart(text, document["coldstart"])
     compare_tails(text, document["tails"])
 
+    if band:
+        compare_band(text, flat, band)
+    else:
+        assert "band" not in flat
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -221,6 +223,100 @@ def compare_tails(text: str, tails: dict[str, Any]) -> None:
             assert f"{kind} {lru[kind]['example_record']}" in flat
 
 
+def flips(answer: dict[str, Any]) -> str:
+    names = answer["flips"]
+    return f"flips under {', '.join(names)}" if names else "holds across the band"
+
+
+def span(low: float, high: float, digits: int = 1) -> str:
+    one, two = percent(low, digits), percent(high, digits)
+    return one if one == two else f"{one} to {two}"
+
+
+def advice(row: dict[str, Any], across: dict[str, Any] | None) -> str:
+    """The head's sentence on the policy at one capacity."""
+    saving = percent(row["saving_fraction"], 2)
+    tie = across is not None and across["candidate"] is not None and across["best"] is None
+    parts = [f"tie within the band: {', '.join(across['tied'])}"] if across and tie else []
+    parts += [flips(across)] if across and across["flips"] else []
+    mark = f" ({'; '.join(parts)})" if parts else ""
+    if row["best"] == "lru":
+        return f"At that size stay with lru{mark}."
+    if row["saving_fraction"] < 0.01:
+        return f"At that size stay with lru: {row['best']} would save no more than {saving}{mark}."
+    if tie:
+        return f"At that size no policy wins throughout{mark}; {row['best']} would save {saving}."
+    return f"At that size {row['best']} would save {saving} of recompute{mark}."
+
+
+def verdict(row: dict[str, Any], across: dict[str, Any] | None) -> str:
+    """The line of question 5 at one capacity."""
+    if across is None:
+        return str(row["verdict"])
+    plain = row["verdict"]
+    if across["best"] is None:
+        named = across["candidate"]
+        saving = span(across["saving_low"], across["saving_high"], 2)
+        plain = f"tie within the band: {', '.join(across['tied'])}"
+        plain += f"; {named} would save {saving}." if named else "."
+    return f"{plain} {'Changing' if across['candidate'] else 'Staying'} {flips(across)}."
+
+
+def compare_band(text: str, flat: str, band: dict[str, Any]) -> None:
+    """The section, and the marks beside the recommendations."""
+    names = [m["name"] for m in band["members"]]
+    assert f"family {', '.join(names)} worth caching" in flat
+    c, k, p = band["ceiling"], band["capacity"], band["pin"]
+    ceilings = span(c["low"], c["high"])
+    assert (c["low"], c["high"]) == (
+        min(m["ceiling"] for m in band["members"]),
+        max(m["ceiling"] for m in band["members"]),
+    )
+    assert f"worth caching {flips(c).removesuffix(' across the band')}: ceiling {ceilings}" in flat
+    assert f"The verdict {flips(c)} ({ceilings})." in flat
+    fractions = span(k["low_fraction"], k["high_fraction"], 2)
+    low, high = gib(k["low_bytes"]), gib(k["high_bytes"])
+    memory = low if low == high else f"{low} to {high}"
+    how = flips(k).removesuffix(" across the band")
+    assert f"allocate {how}: {fractions} = {memory}" in flat
+    if k["flips"]:
+        assert f"Across the band: {fractions} ({flips(k)})." in flat
+        assert f"Across the band: {span(k['low_fraction'], k['high_fraction'])}. At" in flat
+    else:
+        assert "a percent of memory added). Holds across the band." in flat
+    protects = span(p["low"], p["high"])
+    assert f"top pin {flips(p).removesuffix(' across the band')}: protects {protects}" in flat
+    assert f"Rank #0 {flips(p)} ({protects})." in flat
+    if band["bound"] is not None:
+        said: dict[str, list[str]] = {}
+        for row in band["bound"]:
+            how = {
+                "every cost function": "holds under every cost function (a schedule loads no block "
+                "twice)",
+                "recomputed": flips(row),
+                "not recomputed": "not recomputed",
+            }[row["reach"]]
+            said.setdefault(how, []).append(percent(row["fraction"]))
+        assert flat.count("; ".join(f"{h} at {', '.join(at)}" for h, at in said.items())) == 2
+
+    lines = between(text, "capacity    saving against lru", "Prefill of n")[1:]
+    body = joined("\n".join(lines))
+    for row in band["policy"]:
+        saving = span(row["saving_low"], row["saving_high"], 2)
+        named = row["best"] if row["best"] is not None else f"tie: {', '.join(row['tied'])}"
+        cells = f"{percent(row['fraction'])} {saving} {row['worth_changing']} {named}"
+        assert body.startswith(cells)
+        body = body[len(cells) :].lstrip()
+        savings = [
+            r["saving_fraction"]
+            for m in band["members"]
+            for r in m["rows"]
+            if math.isclose(r["fraction"], row["fraction"])
+        ]
+        assert (row["saving_low"], row["saving_high"]) == (min(savings), max(savings))
+    assert body == ""
+
+
 def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
     code, text, _ = run("analyze", *argv)
     assert code == 0
@@ -241,6 +337,7 @@ def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
         ["--capacity-gib", "0.7"],
         ["--capacity-fraction", "0.5", "--pins", "9"],
         ["--chars-per-token", "3"],
+        ["--skip", "band"],
     ],
 )
 def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
@@ -260,6 +357,13 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
         "warm",
         "p99",
         "cold",
+        "band saving",
+        "band best",
+        "band ceiling",
+        "band capacity",
+        "band flips",
+        "band reach",
+        "band pin",
     ],
 )
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
@@ -281,6 +385,20 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["tails"]["capacities"][0]["rows"][2]["p99"] *= 1.01
     elif cell == "cold":
         document["tails"]["capacities"][0]["rows"][1]["cold"]["requests"] += 1
+    elif cell == "band saving":
+        document["band"]["policy"][1]["saving_high"] += 0.0001
+    elif cell == "band best":
+        document["band"]["policy"][2]["best"] = "gdsf"
+    elif cell == "band ceiling":
+        document["band"]["ceiling"]["high"] += 0.001
+    elif cell == "band capacity":
+        document["band"]["capacity"]["high_fraction"] += 0.001
+    elif cell == "band flips":
+        document["band"]["policy"][0]["flips"] = ["linear only"]
+    elif cell == "band reach":
+        document["band"]["bound"][0]["reach"] = "not recomputed"
+    elif cell == "band pin":
+        document["band"]["pin"]["low"] -= 0.001
     else:
         document["policy"]["rows"][0]["verdict"] = "nothing"
     with pytest.raises(AssertionError):

@@ -1,0 +1,206 @@
+"""A measured prefill cost curve, read from a file: cost of a prompt by its number of tokens.
+
+The unit is the user's (milliseconds on one machine, say) and is used relatively only: the curve
+decides shares and rankings, and no figure is printed in its unit.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+
+from cache_worthy.errors import UsageError
+
+RESOLUTION = 10**15
+"""No prompt costs more integer units: 15 digits, which a double holds."""
+
+LARGEST_TOKENS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class CostCurve:
+    """Cost at some prompt lengths, linear between them and from (0, 0) to the first.
+
+    Attributes
+    ----------
+    source : str
+        The file it came from.
+    points : int
+    first_tokens, last_tokens : int
+        Lengths of the shortest and the longest measured prompt.
+    tokens : tuple of int
+        Strictly increasing, positive.
+    costs : tuple of Fraction
+        Strictly increasing, positive.
+    """
+
+    source: str
+    points: int
+    first_tokens: int
+    last_tokens: int
+    tokens: tuple[int, ...] = field(metadata={"json": False})
+    costs: tuple[Fraction, ...] = field(metadata={"json": False})
+
+    def at(self, tokens: int) -> Fraction:
+        """Cost of a prompt, exact. Time: log of the points.
+
+        Raises
+        ------
+        UsageError
+            If ``tokens`` lies past the last measured prompt: nothing is extrapolated.
+
+        Examples
+        --------
+        >>> curve = CostCurve("", 2, 100, 300, (100, 300), (Fraction(1), Fraction(5)))
+        >>> [str(curve.at(n)) for n in (0, 50, 100, 150, 300)]
+        ['0', '1/2', '1', '2', '5']
+        """
+        if tokens > self.last_tokens:
+            raise UsageError(
+                f"--cost-curve {self.source}: ends at {self.last_tokens} tokens, and this log has "
+                f"prompts of {tokens} (whole blocks); measure at least that far"
+            )
+        right = bisect_left(self.tokens, tokens)
+        left_tokens, left_cost = (
+            (self.tokens[right - 1], self.costs[right - 1]) if right else (0, Fraction(0))
+        )
+        share = Fraction(tokens - left_tokens, self.tokens[right] - left_tokens)
+        return left_cost + share * (self.costs[right] - left_cost)
+
+    def cumulative(self, depth: int, block_tokens: int) -> list[int]:
+        """Costs of the paths of 0, 1, ..., ``depth`` blocks, as integers without a common factor.
+
+        Exact multiples of the interpolated values, so that equal costs stay equal: a policy's ties
+        hang on that. Where their common denominator takes more digits than a double holds (lengths
+        that share no factor), each is rounded once to ``RESOLUTION`` instead. Sums and replays are
+        exact from there.
+        """
+        exact = [self.at(n * block_tokens) for n in range(depth + 1)]
+        scale = math.lcm(*(value.denominator for value in exact))
+        whole = [int(value * scale) for value in exact]
+        common = math.gcd(*whole) or 1
+        if whole[-1] // common <= RESOLUTION:
+            return [value // common for value in whole]
+        return [round(value / self.costs[-1] * RESOLUTION) for value in exact]
+
+
+def load_curve(name: str) -> CostCurve:
+    """Read pairs of tokens and cost from a CSV or JSON file.
+
+    CSV: two columns, a first line of words is a heading. JSON: an array of two-element arrays, or
+    of objects with ``tokens`` and ``cost``.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, or is no increasing curve of positive costs.
+    """
+    try:
+        text = Path(name).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"--cost-curve {name}: cannot read: {error.strerror}") from error
+    except ValueError as error:  # a name with a NUL byte, or bytes that are no UTF-8
+        raise UsageError(f"--cost-curve {name!r}: not a UTF-8 text file") from error
+    tokens: list[int] = []
+    costs: list[Fraction] = []
+    pairs = _json if text.lstrip().startswith(("[", "{")) else _csv
+    for where, n, cost in pairs(name, text):
+        number, value = _tokens(name, where, n), _cost(name, where, cost)
+        for what, new, old in (
+            ("tokens", number, tokens[-1] if tokens else 0),
+            ("cost", value, costs[-1] if costs else 0),
+        ):
+            if new <= old:
+                raise UsageError(
+                    f"--cost-curve {name}: {where}: {what} {_short(new)}"
+                    + (f" after {_short(old)}" if old else "")
+                    + "; expected positive tokens and costs that both rise from point to point"
+                )
+        tokens.append(number)
+        costs.append(value)
+    if not tokens:
+        raise UsageError(f"--cost-curve {name}: holds no pair of tokens and cost")
+    return CostCurve(name, len(tokens), tokens[0], tokens[-1], tuple(tokens), tuple(costs))
+
+
+def _csv(name: str, text: str) -> Iterator[tuple[str, object, object]]:
+    try:
+        for number, row in enumerate(csv.reader(text.splitlines(), strict=True), 1):
+            if not row:
+                continue
+            if len(row) != 2:
+                raise UsageError(
+                    f"--cost-curve {name}: line {number}: expected tokens,cost, got "
+                    f"{len(row)} column{'s' * (len(row) != 1)}"
+                )
+            try:
+                yield f"line {number}", Decimal(row[0].strip()), Decimal(row[1].strip())
+            except InvalidOperation:
+                if number > 1:
+                    raise UsageError(
+                        f"--cost-curve {name}: line {number}: expected two numbers, got "
+                        f"{_short(','.join(row))}"
+                    ) from None
+    except csv.Error as error:
+        raise UsageError(f"--cost-curve {name}: not CSV: {error}") from error
+
+
+def _json(name: str, text: str) -> Iterator[tuple[str, object, object]]:
+    try:
+        data = json.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--cost-curve {name}: not JSON: {error}") from error
+    shape = "expected an array of [tokens, cost] or of objects with tokens and cost"
+    if not isinstance(data, list):
+        raise UsageError(f"--cost-curve {name}: {shape}")
+    for number, pair in enumerate(data, 1):
+        if isinstance(pair, list) and len(pair) == 2:
+            yield f"point {number}", pair[0], pair[1]
+        elif isinstance(pair, dict) and pair.keys() == {"tokens", "cost"}:
+            yield f"point {number}", pair["tokens"], pair["cost"]
+        else:
+            raise UsageError(f"--cost-curve {name}: point {number}: {shape}")
+
+
+def _tokens(name: str, where: str, value: object) -> int:
+    number = _number(value)
+    if number is None or number.denominator != 1 or number > LARGEST_TOKENS:
+        raise UsageError(
+            f"--cost-curve {name}: {where}: tokens {_short(value)}; expected an integer from 1 to "
+            f"{LARGEST_TOKENS}"
+        )
+    return int(number)
+
+
+def _cost(name: str, where: str, value: object) -> Fraction:
+    number = _number(value)
+    if number is None:
+        raise UsageError(
+            f"--cost-curve {name}: {where}: cost {_short(value)}; expected a positive number"
+        )
+    return number
+
+
+def _number(value: object) -> Fraction | None:
+    """Exact; None unless a finite number that a double can hold (so that no digit string is huge)."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    try:
+        near = float(value)
+    except (OverflowError, ValueError):  # ValueError: a signalling NaN
+        return None
+    if not -1e300 < near < 1e300 or (value and abs(near) < 1e-300):
+        return None
+    return Fraction(value)
+
+
+def _short(value: object) -> str:
+    text = str(float(value)) if isinstance(value, Fraction) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
