@@ -25,6 +25,30 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = 3000  # bytes of a sample that become a seed
 
+SMALL = (
+    (
+        "DEBUG 03-04 10:00:01 [a.py:57] Request c1 details: prompt: 'a b', prompt_token_ids: [1, 2].\n"
+        "INFO 03-04 10:00:01 [a.py:66] Received request c1: params: SamplingParams(n=2), lora_request: "
+        "LoRARequest(lora_name='fr', lora_int_id=1, lora_path='x').\n"
+    ),
+    (
+        '{"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "1777629600000000001", '
+        '"status": {"code": 0}, "attributes": [{"key": "gen_ai.input.messages", "value": {"arrayValue": '
+        '{"values": [{"kvlistValue": {"values": [{"key": "role", "value": {"stringValue": "user"}}, '
+        '{"key": "content", "value": {"stringValue": "hi"}}]}}]}}}]}, {"status": {"code": 2}, '
+        '"attributes": [{"key": "gen_ai.prompt", "value": {"stringValue": "[]"}}]}]}]}]}\n'
+    ),
+    '{"data": [{"type": "SPAN"}, {"type": "GENERATION", "input": ["a", "b"]}], "meta": {"page": 1}}\n',
+    (
+        '{"request_id": "r", "startTime": "2026-11-20 10:00:00", "prompt_tokens": 9, "metadata": '
+        '"{\\"prefix_block_hashes\\": {\\"block_size\\": 16, \\"ids\\": [\\"00aa\\"]}}"}\n'
+    ),
+    '{"url": "/v1/embeddings", "body": {"model": "m", "input": ["one", "two"]}}\n',
+    '{"custom_id": "r", "result": {"type": "succeeded", "message": {}}}\n',
+    "INFO 03-04 10:00:00 [a.py:39] Received request c1: prompt: 'x', params: p.\n",
+)
+"""Inputs for what no sample's beginning reaches whole."""
+
 
 class Finding(Exception):
     """Bytes that a reader neither takes nor refuses clearly."""
@@ -84,6 +108,8 @@ def seeds() -> Iterator[bytes]:
     for number, module in enumerate(FORMATS, 1):
         yield bytes([255, 0]) + module.EXAMPLE.encode() + b"\n"
         yield bytes([number, 130]) + module.EXAMPLE.encode() + b"\n"
+    for text in SMALL:
+        yield bytes([255, 2]) + text.encode()
     for file in sorted((ROOT / "examples" / "formats").iterdir()):
         if file.is_file():
             yield bytes([255, 2]) + file.read_bytes()[:KEPT]

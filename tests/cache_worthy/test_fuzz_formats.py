@@ -27,11 +27,14 @@ KEYS = [
     "body", "model", "prompt", "n", "custom_id", "response", "id", "t", "in", "priority",
     "gen_ai.input.messages", "gen_ai.system_instructions", "trace_block_size",
     "input_sequence_hashes", "cache_salt", "prompt_tokens", "ContextTokens", "output", "name",
+    "data", "meta", "status", "code", "metadata", "prefix_block_hashes", "key", "stringValue",
+    "arrayValue", "kvlistValue", "values", "spans", "scopeSpans", "result", "startTimeUnixNano",
+    "level", "events", "error.type",
 ]  # fmt: skip
 WORDS = [
     "dynamo.request.trace.v1", "request_end", "request.received", "request.finished", "GENERATION",
     "user", "assistant", "tool", "tool_use", "tool_result", "image_url", "[{}]", "{", "failure",
-    "2026-05-01 10:00:00", "1e999", "\ud800", "...", "", "*", "local",
+    "ERROR", "succeeded", "gen_ai.input.messages", "2026-05-01 10:00:00", "1e999", "\ud800", "...", "", "*", "local",
 ]  # fmt: skip
 scalars = (
     st.none()
