@@ -35,6 +35,36 @@ def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
         metavar="NAME",
         help="auto (default), or a name that cache-worthy formats lists",
     )
+    _add_cutting(group)
+    group.add_argument(
+        "--order",
+        choices=ORDERS,
+        default="auto",
+        help="by arrival time or as in the file; auto: by time where every request has one",
+    )
+    group.add_argument(
+        "--model-field",
+        metavar="F[=VALUE]",
+        help="field that names the model; with a value only its requests, with * all, kept apart",
+    )
+    group.add_argument(
+        "--salt-field",
+        metavar="F",
+        help="field whose values share no block (tenant, cache_salt, adapter)",
+    )
+    group.add_argument(
+        "--allow-partial",
+        action="store_true",
+        help="go on when more than 5%% of the records are unusable",
+    )
+
+
+def add_cutting(parser: argparse.ArgumentParser) -> None:
+    """How prompts become blocks, where no log is read."""
+    _add_cutting(parser.add_argument_group("cutting prompts into blocks"))
+
+
+def _add_cutting(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--tokenizer",
         default="chars",
@@ -61,26 +91,15 @@ def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
         default="simple",
         help="how messages and tools become one text (default simple)",
     )
-    group.add_argument(
-        "--order",
-        choices=ORDERS,
-        default="auto",
-        help="by arrival time or as in the file; auto: by time where every request has one",
-    )
-    group.add_argument(
-        "--model-field",
-        metavar="F[=VALUE]",
-        help="field that names the model; with a value only its requests, with * all, kept apart",
-    )
-    group.add_argument(
-        "--salt-field",
-        metavar="F",
-        help="field whose values share no block (tenant, cache_salt, adapter)",
-    )
-    group.add_argument(
-        "--allow-partial",
-        action="store_true",
-        help="go on when more than 5%% of the records are unusable",
+
+
+def cutting_options(args: argparse.Namespace) -> IngestOptions:
+    """What :func:`add_cutting` asked for."""
+    return IngestOptions(
+        chars_per_token=args.chars_per_token,
+        block_size=args.block_size,
+        template=args.template,
+        tokenizer=args.tokenizer,
     )
 
 

@@ -12,6 +12,7 @@ COMMANDS: tuple[str, ...] = (
     "replay",
     "bound",
     "convert",
+    "capture",
     "policies",
     "study",
     "adversary",

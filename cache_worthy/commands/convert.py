@@ -19,7 +19,6 @@ import argparse
 import gzip
 import json
 import secrets
-from hashlib import blake2b
 from itertools import pairwise
 
 from cache_worthy import arguments as arg
@@ -54,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and write."""
+    from cache_worthy.ingest.blocks import rekeyed
     from cache_worthy.ingest.source import compress_zstd
     from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             record["priority"] = rank[request.priority] if key else request.priority
         if log.block_tokens != BLOCK_SIZE_TOKENS:
             record["block_size"] = log.block_tokens
-        record["hash_ids"] = [_rekeyed(i, key) for i in ids] if key else ids
+        record["hash_ids"] = [rekeyed(i, key) for i in ids] if key else ids
         lines.append(json.dumps(record) + "\n")
     text = "".join(lines)
     data: str | bytes = text
@@ -99,8 +99,3 @@ def run(args: argparse.Namespace) -> int:
     if key:
         note(LEAKS, args.quiet)
     return 0
-
-
-def _rekeyed(block: int, key: bytes) -> int:
-    digest = blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest()
-    return int.from_bytes(digest, "big") >> 1

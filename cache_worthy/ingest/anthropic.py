@@ -6,7 +6,7 @@ The result file of a batch is recognised to be refused.
 from __future__ import annotations
 
 from cache_worthy.ingest.body import as_dict, prompts
-from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable
+from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable, check_status
 
 NAME = "anthropic"
 SUMMARY = "request bodies: Anthropic messages and message batches"
@@ -63,13 +63,14 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record; a batch's results are refused."""
+    """One request a record; a batch's results are refused, and an HTTP status from 400 on skipped."""
     row = as_dict(record)
     if is_batch_result(row):
         raise Refused(
             "the result file of a message batch: it holds answers and no prompts; give the request "
             "file of the batch (the lines with custom_id and params)"
         )
+    check_status(row)
     body = row.get("params") if field.startswith("params") else row
     if not isinstance(body, dict):
         raise Unusable("params: expected an object")

@@ -70,6 +70,18 @@ def token_block_ids(
     return tuple(ids)
 
 
+def rekeyed(block: int, key: bytes) -> int:
+    """A block id under a secret key: equal ids stay equal, and none can be guessed from a prompt.
+
+    Examples
+    --------
+    >>> rekeyed(7, b"k") == rekeyed(7, b"k") != rekeyed(7, b"another")
+    True
+    """
+    digest = blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
 def load_tokenizer(name: str) -> Encode | None:
     """The tokeniser of a ``--tokenizer`` value; None for ``chars``.
 
@@ -132,6 +144,12 @@ class Cutter:
     Ids are interned, so a request holds pointers: memory grows with distinct blocks, plus one
     pointer a block reference.
 
+    Parameters
+    ----------
+    options : IngestOptions
+    intern : bool
+        Off for who keeps no request: then nothing grows.
+
     Attributes
     ----------
     block_tokens : int or None
@@ -140,8 +158,9 @@ class Cutter:
         Requests by what the log held.
     """
 
-    def __init__(self, options: IngestOptions) -> None:
+    def __init__(self, options: IngestOptions, *, intern: bool = True) -> None:
         self.options = options
+        self.intern = intern
         self.encode = load_tokenizer(options.tokenizer)
         self.block_tokens: int | None = None
         self.from_text = self.from_tokens = self.from_ids = self.from_chat = 0
@@ -193,7 +212,7 @@ class Cutter:
             )
         keep = self._intern.setdefault
         return Request(
-            hash_ids=tuple([keep(i, i) for i in ids]),
+            hash_ids=tuple([keep(i, i) for i in ids] if self.intern else ids),
             input_length=length,
             output_length=prompt.output_length,
             timestamp=prompt.timestamp,
@@ -244,7 +263,8 @@ class Cutter:
             root = blake2b(
                 plain + text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"extra keys"
             ).digest()
-            self._roots[key] = root
+            if self.intern or len(self._roots) < 1000:
+                self._roots[key] = root
         return root
 
     def _apart(self, ids: Sequence[BlockId], prompt: Prompt) -> Sequence[BlockId]:

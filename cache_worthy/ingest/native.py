@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from cache_worthy.ingest.record import Blocks, Prompt, Record, Unusable, label
+from cache_worthy.ingest.record import Blocks, Prompt, Record, Unusable, check_status, label
 from cache_worthy.ingest.times import to_ms
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, parse_native
 
@@ -37,8 +37,9 @@ class _Raise:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record."""
+    """One request a record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
+    check_status(record)
     size = record.get("block_size")
     if size is not None and (type(size) is not int or not 1 <= size <= 1 << 20):
         raise Unusable("block_size: expected a token count from 1 to 1048576")

@@ -8,7 +8,7 @@ lists under ``input`` of an embeddings request. A list of items under ``input`` 
 from __future__ import annotations
 
 from cache_worthy.ingest.body import as_dict, body_field, parsed, prompts
-from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable
+from cache_worthy.ingest.record import Prompt, Record, Refused, Unusable, check_status
 
 NAME = "openai"
 SUMMARY = "request bodies: OpenAI batch input, logged chat, completions, responses"
@@ -61,13 +61,14 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The requests of one body."""
+    """The requests of one body; one with an HTTP status from 400 on beside it is skipped."""
     row = as_dict(record)
     if is_batch_output(row):
         raise Refused(
             "a batch output file: it holds answers and no prompts; give the batch input file "
             "(the lines with custom_id, url and body)"
         )
+    check_status(row)
     found = _body(row) or ("", row)
     name = body_field(found[1])
     if name is None:

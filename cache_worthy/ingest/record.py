@@ -206,6 +206,26 @@ def priority_of(record: Mapping[str, object]) -> int:
     return value if type(value) is int and abs(value) < 1 << 63 else 0
 
 
+def check_status(record: Mapping[str, object]) -> None:
+    """Refuse the record of a request whose HTTP ``status`` is an error; none was prefilled for it.
+
+    Raises
+    ------
+    Skipped
+        From 400 on; a CSV cell is text.
+
+    Examples
+    --------
+    >>> check_status({"status": 200}), check_status({"status": "success"}), check_status({})
+    (None, None, None)
+    """
+    status = record.get("status")
+    if isinstance(status, str) and status.isascii() and status.isdigit() and len(status) == 3:
+        status = int(status)
+    if type(status) is int and status >= 400:
+        raise Skipped("failed request")
+
+
 def kind(value: object) -> str:
     """The type of a value as a message names it."""
     return type(value).__name__

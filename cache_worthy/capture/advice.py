@@ -1,0 +1,128 @@
+"""The advisor's short answer while the proxy runs, from a process of its own at low priority.
+
+One at a time; after each it rests nine times as long as the analysis took, so that it takes at most a
+tenth of one core, and one that takes ten minutes is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cache_worthy.sections import SECTIONS
+
+LONGEST_SECONDS = 600.0
+REST = 9.0
+
+
+def short_answer(report: str) -> str:
+    """The section IN SHORT of a report.
+
+    Examples
+    --------
+    >>> short_answer(chr(10).join(["", "  IN SHORT", "  --", "    It pays.", "", "  WORKLOAD", "  --"]))
+    '    It pays.'
+    """
+    lines = report.splitlines()
+    start = lines.index("  IN SHORT") + 2
+    return "\n".join(lines[start : lines.index("", start)])
+
+
+class Advisor:
+    """Prints the short answer after every so many records.
+
+    Parameters
+    ----------
+    every : int
+    files : callable
+        The pieces of the log so far.
+    options : sequence of str
+        Further arguments of ``analyze``.
+    show, say : callable
+        Take the answer, and what went wrong; called in this object's thread.
+    rest : float
+        How many times its own duration an analysis is followed by a rest.
+    """
+
+    def __init__(
+        self,
+        every: int,
+        files: Callable[[], Sequence[Path]],
+        options: Sequence[str],
+        show: Callable[[str], None],
+        say: Callable[[str], None],
+        rest: float = REST,
+    ) -> None:
+        self._every, self._files, self._options = every, files, options
+        self._show, self._say, self._rest = show, say, rest
+        self._count = self._next = 0
+        self._next = every
+        self._due, self._stop = threading.Event(), threading.Event()
+        self._child: subprocess.Popen[str] | None = None
+        self._thread = threading.Thread(target=self._work, name="advisor", daemon=True)
+        self._thread.start()
+
+    def recorded(self, count: int) -> None:
+        """So many records stand in the log."""
+        self._count = count
+        if count >= self._next:
+            self._next = count - count % self._every + self._every
+            self._due.set()
+
+    def close(self) -> None:
+        """End a running analysis."""
+        self._stop.set()
+        self._due.set()
+        child = self._child
+        if child is not None:
+            with contextlib.suppress(OSError):
+                child.kill()
+        self._thread.join(2)
+
+    def _work(self) -> None:
+        while True:
+            self._due.wait()
+            if self._stop.is_set():
+                return
+            self._due.clear()
+            began = time.monotonic()
+            self._analyze(self._count)
+            if self._stop.wait(self._rest * (time.monotonic() - began)):
+                return
+
+    def _analyze(self, count: int) -> None:
+        command = [sys.executable, "-m", "cache_worthy.cli", "analyze", *map(str, self._files())]
+        command += ["--skip", ",".join(SECTIONS), "--quiet", *self._options]
+        try:
+            child = self._child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # Ctrl-C is for the proxy, which ends this itself
+            )
+            with contextlib.suppress(OSError, AttributeError):
+                os.setpriority(os.PRIO_PROCESS, child.pid, 10)
+            try:
+                out, err = child.communicate(timeout=LONGEST_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.communicate()
+                self._say(f"the analysis took over {LONGEST_SECONDS:g} seconds and was ended")
+                return
+        except OSError as error:
+            self._say(f"the analysis could not start: {error.strerror or error}")
+            return
+        if self._stop.is_set():
+            return
+        if child.returncode:
+            self._say(f"the analysis failed: {err.strip() or 'no reason given'}")
+            return
+        self._show(f"after {count} requests\n{short_answer(out)}\n")

@@ -1,0 +1,156 @@
+"""The log on disk: one write a record, pieces by size, never over something that is there.
+
+A record is written by one unbuffered write, so a process that is killed leaves whole records and at
+most one cut line; nothing is synced to the disk itself, so a power cut may cost what the system still
+held. With rotation the pieces of ``log.jsonl`` are ``log-00001.jsonl``, ``log-00002.jsonl`` and so
+on: none is ever renamed, and the order of their names is that of the requests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from pathlib import Path
+
+from cache_worthy.errors import UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two writers are not told apart there
+    fcntl = None  # type: ignore[assignment]
+
+
+class LogFile:
+    """An open log.
+
+    Parameters
+    ----------
+    target : Path
+    append : bool
+        Go on with a log that exists; without it an existing one is refused.
+    piece : int or None
+        Bytes after which a new piece begins; None never.
+
+    Raises
+    ------
+    UsageError
+        If the log exists and ``append`` is off, is in use by another writer, or cannot be made.
+    """
+
+    def __init__(self, target: Path, *, append: bool = False, piece: int | None = None) -> None:
+        self._target, self._piece = target, piece
+        self._handle = -1
+        self._size = 0
+        self._torn = False
+        self._number = 0
+        self.files: list[Path] = []
+        """Every piece of the log, in order, earlier runs' included."""
+        self.files = self._existing()
+        if self.files and not append:
+            raise UsageError(
+                f"-o {self.files[0]}: exists; a log is never overwritten: give another name, or "
+                "--append to go on with it"
+            )
+        if not target.parent.is_dir():
+            raise UsageError(f"-o {target}: no folder {target.parent}")
+        try:
+            if piece is None:
+                self._open(target)
+            else:
+                self._next()
+        except BlockingIOError:
+            raise UsageError(f"-o {target}: another capture writes to it") from None
+        except OSError as error:
+            raise UsageError(f"-o {target}: cannot write: {error.strerror or error}") from error
+
+    def _existing(self) -> list[Path]:
+        if self._piece is None:
+            regular = os.path.lexists(self._target) and not _is_stream(self._target)
+            return [self._target] if regular else []
+        pattern = re.compile(
+            rf"{re.escape(self._target.stem)}-(\d{{5,}}){re.escape(self._target.suffix)}"
+        )
+        found = []
+        with contextlib.suppress(OSError):
+            for path in self._target.parent.iterdir():
+                if match := pattern.fullmatch(path.name):
+                    found.append((int(match[1]), path))
+        found.sort()
+        if found:
+            self._number = found[-1][0]
+        return [path for _, path in found]
+
+    def _next(self) -> None:
+        self._number += 1
+        name = f"{self._target.stem}-{self._number:05d}{self._target.suffix}"
+        self._open(self._target.with_name(name))
+
+    def _open(self, path: Path) -> None:
+        if _is_stream(path):
+            handle = os.open(path, os.O_WRONLY)
+        else:
+            new = path not in self.files
+            # Prompts may be in it: for its owner alone.
+            handle = os.open(
+                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if new else 0), 0o600
+            )
+            try:
+                if fcntl is not None:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._size = os.fstat(handle).st_size
+                # A run that was killed may have left half a record: that line stays its own.
+                self._torn = self._size > 0 and os.pread(handle, 1, self._size - 1) != b"\n"
+            except BaseException:
+                os.close(handle)
+                raise
+            if new:
+                self.files.append(path)
+        self.close()
+        self._handle = handle
+
+    def write(self, record: bytes) -> None:
+        """Append whole lines.
+
+        Raises
+        ------
+        OSError
+            If they could not be written; what was written of them is taken back where that can be
+            done, and stands as a line of its own where it cannot.
+        """
+        if self._piece is not None and self._size and self._size + len(record) > self._piece:
+            self._next()
+        rest = memoryview(b"\n" + record if self._torn else record)
+        written = 0
+        try:
+            while written < len(rest):
+                written += os.write(self._handle, rest[written:])
+        except OSError:
+            if written:
+                self._take_back(written)
+            raise
+        self._size += written
+        self._torn = False
+
+    def _take_back(self, written: int) -> None:
+        try:
+            os.ftruncate(self._handle, self._size)
+        except OSError:
+            self._size += written
+            self._torn = True
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether the name is that of a device or a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

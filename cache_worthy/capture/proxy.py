@@ -1,0 +1,342 @@
+"""The reverse proxy: an ASGI application that hands bytes on as they come.
+
+Bodies go through untouched both ways, encoded as they are; a chunk is handed on when it arrives, and
+no faster than the other side reads. Status, query string, order and duplicates of headers stay. What
+a hop owns does not (RFC 9110, section 7.6.1): Connection and what it names, Keep-Alive,
+Transfer-Encoding, TE, Trailer, Upgrade, Proxy-*, and with them trailers, which a recipient may discard
+(6.5.1); Host becomes the upstream server's; names are sent in lower case. Expect: 100-continue is
+answered here when the body is wanted. No Via is added: some servers answer differently on one.
+An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
+the upstream request at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+
+import aiohttp
+import yarl
+
+from cache_worthy.capture.recorder import ENDPOINTS, Entry, Recorder
+from cache_worthy.capture.usage import Answer
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+HOP_BY_HOP = frozenset({
+    b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
+    b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade",
+})  # fmt: skip
+
+#: Shorter than the 5 seconds after which uvicorn, and so vLLM and SGLang, closes an idle connection:
+#: one that is about to be closed must not carry a request.
+KEEP_ALIVE = 2.0
+
+CONNECT_SECONDS = 30.0
+
+DRAIN_SECONDS = 2.0
+
+CLIENT_CLOSED = 499
+"""Status of a record whose client hung up before there was an answer, as nginx writes it."""
+
+
+def open_session() -> aiohttp.ClientSession:
+    """A client that adds nothing, decodes nothing, follows nothing and never times an answer out."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE),
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+        max_line_size=1 << 16,
+        max_field_size=1 << 16,
+    )
+
+
+class Proxy:
+    """The application.
+
+    Parameters
+    ----------
+    upstream : str
+        ``scheme://host:port`` and perhaps a path, which goes before that of every request.
+    recorder : Recorder
+    session : aiohttp.ClientSession
+    trace : callable or None
+        Takes a line a request (method, path, status, milliseconds, bytes); must not block.
+    """
+
+    def __init__(
+        self,
+        upstream: str,
+        recorder: Recorder,
+        session: aiohttp.ClientSession,
+        trace: Callable[[str], None] | None = None,
+    ) -> None:
+        self.upstream = upstream.rstrip("/")
+        self.recorder = recorder
+        self.session = session
+        self.trace = trace
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        self.recorder.counts.passed += 1
+        await _Exchange(self, scope, receive, send).run()
+
+
+class BrokenOff(Exception):
+    """The answer ended too early: the server must close the connection without its end."""
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    def __init__(self, proxy: Proxy, scope: Message, receive: Receive, send: Send) -> None:
+        self.proxy, self.scope = proxy, scope
+        self.receive, self.send = receive, send
+        self.task = asyncio.current_task()
+        self.watcher: asyncio.Task[None] | None = None
+        self.headers: list[tuple[bytes, bytes]] = list(scope["headers"])
+        self.gone = False
+        self.started = False
+        self.complete = False
+        self.recorded = False
+        self.entry: Entry | None = None
+        self.begun = time.monotonic()
+        self.status = 0
+        self.sent = 0
+
+    def _header(self, name: bytes) -> bytes:
+        return b",".join(v for n, v in self.headers if n == name)
+
+    async def run(self) -> None:
+        """Pass the request on, and its answer back; record it."""
+        path = self.scope["raw_path"]
+        if self.scope["method"] == "POST" and path.decode("latin-1").endswith(ENDPOINTS):
+            encoding = self._header(b"content-encoding").decode("latin-1").strip().lower()
+            self.entry = self.proxy.recorder.begin(encoding)
+        ended = "capture"
+        try:
+            ended = await self._forward()
+        except asyncio.CancelledError:
+            if not self.gone:
+                raise
+            if self.task is not None:
+                self.task.uncancel()
+            ended = "client"
+        finally:
+            if self.watcher is not None:
+                self.watcher.cancel()
+            if not self.recorded and self.entry is not None:
+                done = self.entry.answer is not None and self.entry.answer.ended
+                self._mark(None if done else ended)
+                self.proxy.recorder.leave(self.entry)
+            if self.proxy.trace is not None:
+                took = 1000 * (time.monotonic() - self.begun)
+                where = path.decode("latin-1").encode("ascii", "backslashreplace").decode()
+                self.proxy.trace(
+                    f"{self.scope['method']} {where} {self.status or CLIENT_CLOSED} "
+                    f"{took:.1f} ms {self.sent} bytes" + (f", ended by {ended}" if ended else "")
+                )
+        if ended == "upstream":
+            raise BrokenOff
+
+    async def _forward(self) -> str:
+        """The whole exchange; who ended it early, or ""."""
+        refusal = self._refusal()
+        if refusal is not None:
+            self.entry = None
+            await self._say(*refusal)
+            return ""
+        try:
+            response = await self._request()
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if self.gone:
+                return "client"
+            await self._read_rest()
+            await self._say(*_failure(error, self.proxy.upstream))
+            return "client" if self.gone else ""
+        try:
+            await self._answer(response)
+        except (aiohttp.ClientError, OSError):
+            return "client" if self.gone else "upstream"
+        finally:
+            if self.complete:
+                response.release()
+            else:
+                response.close()
+        return ""
+
+    def _refusal(self) -> tuple[int, str] | None:
+        """Why a request cannot be passed on, as status and text."""
+        if b"websocket" in self._header(b"upgrade").lower():
+            return 501, "websockets are not proxied; connect to the upstream server itself"
+        if self._header(b"transfer-encoding").strip().lower() not in (b"", b"chunked"):
+            return 501, "only Transfer-Encoding: chunked is proxied"
+        return None
+
+    async def _request(self) -> aiohttp.ClientResponse:
+        named = {t.strip().lower() for t in self._header(b"connection").split(b",")}
+        drop = HOP_BY_HOP | named | {b"host", b"expect"}
+        headers = [(n.decode("ascii"), v.decode("utf-8")) for n, v in self.headers if n not in drop]
+        target = self.scope["raw_path"].decode("ascii")
+        if self.scope["query_string"]:
+            target += "?" + self.scope["query_string"].decode("ascii")
+        length = self._header(b"content-length")
+        body = (
+            self._body()
+            if self._header(b"transfer-encoding") or length not in (b"", b"0")
+            else None
+        )
+        if body is None:
+            self._body_done()
+        return await self.proxy.session.request(
+            self.scope["method"],
+            yarl.URL(self.proxy.upstream + target, encoded=True),
+            headers=headers,
+            data=body,
+            allow_redirects=False,
+        )
+
+    async def _body(self) -> AsyncIterator[bytes]:
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                self.gone = not self.complete
+                raise ConnectionResetError("the client hung up")
+            data = message.get("body", b"")
+            if data:
+                if self.entry is not None and not self.proxy.recorder.take(self.entry, data):
+                    self.entry = None
+                yield data
+            if not message.get("more_body"):
+                break
+        self._body_done()
+
+    async def _read_rest(self) -> None:
+        """Read what the client still sends: closing over unread bytes would reset its connection."""
+        if self.watcher is not None or self._header(b"expect"):
+            return
+        await asyncio.sleep(0)  # the request's own writer has been cancelled and goes first
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._body():
+                    pass
+
+    def _body_done(self) -> None:
+        if self.entry is not None:
+            self.proxy.recorder.body_done(self.entry)
+        self.watcher = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """End the exchange when the client hangs up, so that the server stops working for it."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+        if not self.complete and self.task is not None:
+            self.gone = True
+            self.task.cancel()
+
+    async def _answer(self, response: aiohttp.ClientResponse) -> None:
+        raw = response.raw_headers
+        named = {
+            t.strip().lower() for n, v in raw if n.lower() == b"connection" for t in v.split(b",")
+        }
+        drop = HOP_BY_HOP | named
+        headers = [(n, v) for n, v in raw if n.lower() not in drop]
+        self.status = response.status
+        find = {n.lower(): v for n, v in headers}
+        if self.entry is not None:
+            self.entry.status = response.status
+            self.entry.answer = Answer(
+                find.get(b"content-type", b""),
+                find.get(b"content-encoding", b""),
+                self.proxy.recorder.longest,
+            )
+        length = find.get(b"content-length")
+        left = int(length) if length is not None and length.isdigit() else None
+        self.started = True
+        await self.send(
+            {"type": "http.response.start", "status": response.status, "headers": headers}
+        )
+        async for data in response.content.iter_any():
+            if self.entry is not None and self.entry.answer is not None:
+                self.entry.answer.feed(data)
+            if left is not None:
+                left -= len(data)
+                if left == 0:  # the client will see the end: the record goes first
+                    await self._record()
+            await self.send({"type": "http.response.body", "body": data, "more_body": True})
+            self.sent += len(data)
+        await self._end()
+
+    async def _end(self) -> None:
+        await self._record()
+        self.complete = True
+        with contextlib.suppress(RuntimeError):  # 304 with a length: all that belongs to it is sent
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _mark(self, ended: str | None) -> None:
+        if self.entry is not None:
+            self.entry.ended = ended or None
+            if self.entry.status is None:
+                self.entry.status = CLIENT_CLOSED
+        self.recorded = True
+
+    async def _record(self) -> None:
+        if not self.recorded and self.entry is not None:
+            self._mark(None)
+            await self.proxy.recorder.finish(self.entry)
+
+    async def _say(self, status: int, text: str) -> None:
+        """An answer of the proxy's own, in the shape that client libraries show."""
+        error = {"message": f"cache-worthy capture: {text}", "type": "proxy_error", "code": status}
+        data = json.dumps({"error": error}).encode() + b"\n"
+        self.status = status
+        if self.entry is not None:
+            self.entry.status = status
+        self.started = True
+        await self.send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [
+                    (b"content-type", b"application/json"),
+                    (b"content-length", str(len(data)).encode()),
+                    (b"connection", b"close"),
+                ],
+            }
+        )
+        await self._record()
+        self.sent += len(data)
+        self.complete = True
+        await self.send({"type": "http.response.body", "body": data, "more_body": False})
+
+
+def _failure(error: Exception, upstream: str) -> tuple[int, str]:
+    """Status and text for a request that got no answer."""
+    where = f"the upstream server {upstream}"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        reason = getattr(error.certificate_error, "verify_message", "") or "not accepted"
+        return 502, f"{where} shows a certificate that cannot be verified: {reason}"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        return 502, f"{where} does not speak TLS as expected; is it http instead of https?"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return 502, f"{where} is not known to DNS"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = error.os_error.strerror or type(error.os_error).__name__
+        return 502, f"cannot connect to {where}: {reason}"
+    if isinstance(error, TimeoutError):
+        return 504, f"cannot connect to {where} in {CONNECT_SECONDS:g} seconds"
+    if isinstance(error, UnicodeError):
+        return 400, "a header is not UTF-8 and cannot be passed on"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return 502, f"{where} answered with something that is not HTTP"
+    if isinstance(error, ValueError):
+        return 400, "the request cannot be passed on"
+    return 502, f"{where} closed the connection before it answered"

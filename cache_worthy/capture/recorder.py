@@ -1,0 +1,423 @@
+"""Requests to records: one thread that cuts prompts as log readers do, and writes.
+
+The event loop that carries the traffic only hands over: it never parses, hashes or writes, and what
+waits here is bounded in bytes and in number. What finds no room, or cannot be written, is counted and
+forgotten; the traffic does not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import queue
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from cache_worthy.capture.logfile import LogFile
+from cache_worthy.capture.usage import Answer, Usage
+from cache_worthy.ingest.blocks import Cutter, rekeyed
+from cache_worthy.ingest.body import body_field, prompts
+from cache_worthy.ingest.reader import parse_line
+from cache_worthy.ingest.record import Prompt, Skipped, Unusable, label
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
+
+ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages")
+"""Ends of the paths whose POST bodies are prompts; everything else is only passed on."""
+
+KEPT = (
+    "model", "system", "instructions", "tools", "functions", "messages", "prompt", "input", "n",
+    "priority", "lora_name",
+)  # fmt: skip
+"""What --keep-text keeps of a body: all that makes its blocks, and nothing else of it."""
+
+SECRET_KEYS = ("authorization", "headers", "api_key")
+"""Left out of tool definitions: remote tools carry their credentials there."""
+
+WAITING = 10_000
+"""Jobs that may wait for the thread."""
+
+PATIENCE = 0.25
+"""Seconds that the end of a response waits for its record, once; then no more until the thread has
+caught up."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the requests.
+
+    Attributes
+    ----------
+    passed : int
+        Requests passed on, recorded or not.
+    recorded, failed : int
+        Records written; those of them marked as failed.
+    too_long, no_room, no_prompt, unwritten : int
+        Prompts not recorded: over the body limit, while the memory for records was full, without
+        a prompt that can be read, because the log could not be written.
+    no_length : int
+        Recorded answers whose length the server did not say.
+    prompt_tokens, cached_tokens : int
+        As servers reported them, over the records that have both.
+    counted_tokens, cut_tokens : int
+        Prompt tokens by the server and by this tool, over the records that have both.
+    """
+
+    passed: int = 0
+    recorded: int = 0
+    failed: int = 0
+    too_long: int = 0
+    no_room: int = 0
+    no_prompt: int = 0
+    unwritten: int = 0
+    no_length: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    counted_tokens: int = 0
+    cut_tokens: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Prompts that should stand in the log and do not."""
+        return self.no_room + self.unwritten
+
+
+@dataclass(slots=True)
+class Entry:
+    """One request on its way into the log.
+
+    Attributes
+    ----------
+    time : float
+        Arrival, in milliseconds since 1970; strictly increasing.
+    encoding : str
+        Content-Encoding of the body.
+    parts : list of bytes
+        The body, until it has been cut.
+    held : int
+        Bytes of memory that count against the budget.
+    whole : bool
+        Whether the body was read to its end.
+    rows : list of dict
+        The records so far.
+    status : int or None
+        Of the answer; 499 where the client hung up before it.
+    ended : str or None
+        Who ended the answer early: ``client``, ``upstream`` or ``capture``.
+    answer : Answer or None
+    """
+
+    time: float
+    encoding: str
+    parts: list[bytes] = field(default_factory=list)
+    held: int = 0
+    whole: bool = False
+    rows: list[dict[str, object]] = field(default_factory=list)
+    status: int | None = None
+    ended: str | None = None
+    answer: Answer | None = None
+
+
+class Recorder:
+    """The thread, its queue and its counts.
+
+    Parameters
+    ----------
+    log : LogFile
+    cutter : Cutter
+        How prompts are cut; one that interns nothing, or memory grows with the traffic.
+    key : bytes
+        Of the block ids.
+    keep_text : bool
+        Write bodies instead of block ids.
+    longest : int
+        Bytes of a body (unpacked) that are recorded at most.
+    say : callable
+        Takes a line for the user; must not block.
+    recorded : callable
+        Called in the thread with the number of records after each one.
+    """
+
+    def __init__(
+        self,
+        log: LogFile,
+        cutter: Cutter,
+        key: bytes,
+        *,
+        keep_text: bool,
+        longest: int,
+        say: Callable[[str], None],
+        recorded: Callable[[int], None] = lambda count: None,
+    ) -> None:
+        self.log = log
+        self.longest = longest
+        self.counts = Counts()
+        self._key, self._keep_text = key, keep_text
+        self._say, self._recorded = say, recorded
+        self._cutter = cutter
+        self._room = max(1 << 28, 4 * longest)
+        self._lock = threading.Lock()
+        self._jobs: queue.SimpleQueue[
+            tuple[Callable[[Entry], None], Entry, Callable[[], None]] | None
+        ]
+        self._jobs = queue.SimpleQueue()
+        self._told = self._behind = False
+        self._start = time.time() * 1000, time.monotonic()
+        self._last = 0.0
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+        self._thread.start()
+
+    # On the event loop.
+
+    def begin(self, encoding: str) -> Entry:
+        """A request whose body will follow.
+
+        Its time runs on from the clock at the start, so that a corrected clock reorders nothing.
+        """
+        wall, tick = self._start
+        now = wall + (time.monotonic() - tick) * 1000
+        self._last = max(round(now, 3), round(self._last + 0.001, 3))
+        return Entry(self._last, encoding)
+
+    def take(self, entry: Entry, data: bytes) -> bool:
+        """The next bytes of the body; False if it will not be recorded after all."""
+        if entry.held + len(data) > self.longest:
+            self.counts.too_long += 1
+        elif not self._hold(len(data)):
+            self.counts.no_room += 1
+        else:
+            entry.held += len(data)
+            entry.parts.append(data)
+            return True
+        self._release(entry)
+        return False
+
+    def body_done(self, entry: Entry) -> None:
+        """The body has ended: cut it while the server works on it."""
+        entry.whole = True
+        self._jobs.put((self._prepare, entry, _nothing))
+
+    def leave(self, entry: Entry) -> None:
+        """The answer has ended: write the record when there is time."""
+        self._finish_job(entry, _nothing)
+
+    def _finish_job(self, entry: Entry, done: Callable[[], None]) -> bool:
+        if self._jobs.qsize() > WAITING:
+            self.counts.no_room += 1
+            self._release(entry)
+            return False
+        self._jobs.put((self._finish, entry, done))
+        return True
+
+    async def finish(self, entry: Entry) -> None:
+        """As :meth:`leave`, and wait until it is written, unless the thread is behind."""
+        if self._behind:
+            self.leave(entry)
+            return
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is gone
+                loop.call_soon_threadsafe(_settle, done, True)
+
+        if not self._finish_job(entry, tell):
+            return
+        timer = loop.call_later(PATIENCE, _settle, done, False)
+        try:
+            self._behind = not await done
+        finally:
+            timer.cancel()
+
+    def close(self, seconds: float) -> bool:
+        """Write what waits; False if that took too long."""
+        self._jobs.put(None)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _hold(self, size: int) -> bool:
+        with self._lock:
+            if size > self._room:
+                return False
+            self._room -= size
+            return True
+
+    def _release(self, entry: Entry, keep: int = 0) -> None:
+        with self._lock:
+            self._room += entry.held - keep
+        entry.held = keep
+        entry.parts = []
+
+    # In the thread.
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            work, entry, done = job
+            try:
+                work(entry)
+            except Exception as error:  # noqa: BLE001 (a bug costs a record, never the traffic)
+                self.counts.unwritten += 1
+                self._release(entry)
+                self._complain(f"a request could not be recorded ({type(error).__name__})")
+            done()
+            if self._behind and self._jobs.empty():
+                self._behind = False
+
+    def _prepare(self, entry: Entry) -> None:
+        try:
+            entry.rows = self._rows(entry)
+        except (Unusable, Skipped, ValueError, RecursionError, zlib.error):
+            entry.rows = []
+        size = sum(_size(row) for row in entry.rows)
+        self._release(entry, size)
+
+    def _rows(self, entry: Entry) -> list[dict[str, object]]:
+        data = unpacked(b"".join(entry.parts), entry.encoding, self.longest)
+        body = parse_line(data.decode("utf-8").strip())
+        if not isinstance(body, dict) or (name := body_field(body)) is None:
+            raise Unusable("no prompt")
+        found = prompts({"timestamp": entry.time}, body, name)
+        if self._keep_text:
+            return [self._text_row(entry, body, len(found))]
+        return [self._trace_row(entry, prompt) for prompt in found]
+
+    def _text_row(self, entry: Entry, body: dict[str, object], count: int) -> dict[str, object]:
+        kept: dict[str, object] = {name: body[name] for name in KEPT if name in body}
+        tools = kept.get("tools")
+        if isinstance(tools, list):
+            kept["tools"] = [without_secrets(tool) for tool in tools]
+        if (salt := label(body.get("cache_salt"))) is not None:
+            kept["cache_salt"] = self._keyed(salt)
+        row: dict[str, object] = {"timestamp": entry.time}
+        if count > 1:
+            row["prompts"] = count
+        return {**row, "body": kept}
+
+    def _trace_row(self, entry: Entry, prompt: Prompt) -> dict[str, object]:
+        request = self._cutter.request(dataclasses.replace(prompt, model=None))
+        row: dict[str, object] = {"timestamp": entry.time, "input_length": request.input_length}
+        if prompt.model is not None:
+            row["model"] = prompt.model
+        if prompt.salt is not None:
+            row["cache_salt"] = self._keyed(prompt.salt)
+        if prompt.priority:
+            row["priority"] = prompt.priority
+        block = self._cutter.block_tokens
+        if block != BLOCK_SIZE_TOKENS:
+            row["block_size"] = block
+        row["hash_ids"] = [rekeyed(int(i), self._key) for i in request.hash_ids]
+        return row
+
+    def _keyed(self, salt: str) -> str:
+        data = salt.encode("utf-8", "surrogatepass")
+        return blake2b(data, digest_size=8, key=self._key, person=b"salt").hexdigest()
+
+    def _finish(self, entry: Entry) -> None:
+        counts = self.counts
+        if not entry.whole or not entry.rows:
+            counts.no_prompt += 1
+            self._release(entry)
+            return
+        usage = entry.answer.usage() if entry.answer is not None else Usage()
+        facts: dict[str, object] = {}
+        if entry.status is not None:
+            facts["status"] = entry.status
+        if entry.ended is not None:
+            facts["ended"] = entry.ended
+        single = len(entry.rows) == 1 and "prompts" not in entry.rows[0]
+        if single:
+            if usage.output is not None:
+                facts["output_length"] = usage.output
+            if usage.prompt is not None:
+                facts["prompt_tokens"] = usage.prompt
+            if usage.cached is not None:
+                facts["cached_tokens"] = usage.cached
+        data = "".join(json.dumps(_joined(row, facts)) + "\n" for row in entry.rows).encode()
+        self._release(entry)
+        try:
+            self.log.write(data)
+        except OSError as error:
+            counts.unwritten += 1
+            self._complain(
+                f"cannot write the log: {error.strerror or error}; requests go on being passed, "
+                "their records are lost and counted until it can be written again"
+            )
+            return
+        counts.recorded += 1
+        failed = entry.status is not None and entry.status >= 400
+        counts.failed += failed
+        if not failed:
+            counts.no_length += usage.output is None
+            length = entry.rows[0].get("input_length")
+            if single and usage.prompt is not None and type(length) is int:
+                counts.counted_tokens += usage.prompt
+                counts.cut_tokens += length
+            if usage.prompt is not None and usage.cached is not None:
+                counts.prompt_tokens += usage.prompt
+                counts.cached_tokens += usage.cached
+        self._recorded(counts.recorded)
+
+    def _complain(self, text: str) -> None:
+        if not self._told:
+            self._told = True
+            self._say(text)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _settle(future: asyncio.Future[bool], value: bool) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _size(row: dict[str, object]) -> int:
+    ids = row.get("hash_ids")
+    if isinstance(ids, list):
+        return 40 * len(ids) + 200
+    return sys.getsizeof(json.dumps(row))
+
+
+def _joined(row: dict[str, object], facts: dict[str, object]) -> dict[str, object]:
+    """A record with what the answer told in its middle: the long part stays last."""
+    last = "body" if "body" in row else "hash_ids"
+    return {**{k: v for k, v in row.items() if k != last}, **facts, last: row[last]}
+
+
+def without_secrets(tool: object) -> object:
+    """A tool definition without the credentials that a remote tool's may hold.
+
+    Examples
+    --------
+    >>> without_secrets({"type": "mcp", "server_label": "a", "authorization": "token"})
+    {'type': 'mcp', 'server_label': 'a'}
+    """
+    if not isinstance(tool, dict):
+        return tool
+    return {k: v for k, v in tool.items() if str(k).lower() not in SECRET_KEYS}
+
+
+def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
+    """A body without its Content-Encoding.
+
+    Raises
+    ------
+    Unusable
+        On an encoding other than gzip and deflate, or more than ``limit`` bytes.
+    """
+    if encoding in ("", "identity"):
+        return data
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise Unusable("an unknown encoding")
+    inflate = zlib.decompressobj(47)
+    out = inflate.decompress(data, limit)
+    if inflate.unconsumed_tail or not inflate.eof:
+        raise Unusable("cut, or longer than the limit")
+    return out
