@@ -16,6 +16,7 @@ from cache_worthy.errors import UsageError
 from cache_worthy.ingest import Log, Records
 from cache_worthy.per_request import known_blocks
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
+from cache_worthy.pinsim import PinSim, measure_pinsim
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
@@ -122,6 +123,7 @@ class Analysis:
     coldstart: ColdStarts | None
     tails: Tails | None
     band: Band | None
+    pinsim: PinSim | None
 
 
 def analyze(
@@ -149,6 +151,7 @@ def analyze(
         chosen = options.capacity(forest.distinct, size.block)
     members = family(model, tokens, forest.depth, options.cost_curve)
     replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
+    pinsim = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
@@ -191,6 +194,12 @@ def analyze(
         if "tails" not in options.skip:
             step("tails")
             tails = measure_tails(replays, known, table)
+        if "pinsim" not in options.skip:
+            step("pins simulated")
+            at, label = curve.recommended_bytes, "recommended"
+            if shown is not None:
+                at, label = shown, "yours"
+            pinsim = measure_pinsim(replays, known, pins, options.top_pins, at, label)
     if "band" not in options.skip:
         band = measure_sensitivity(
             members,
@@ -245,6 +254,7 @@ def analyze(
         coldstart=coldstart,
         tails=tails,
         band=band,
+        pinsim=pinsim,
     )
 
 

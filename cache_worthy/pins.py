@@ -74,6 +74,13 @@ def node_protection(forest: PrefixForest, costs: list[int]) -> list[int]:
     ]
 
 
+def top_prefixes(forest: PrefixForest, costs: list[int], top: int) -> list[int]:
+    """The ``top`` shared static nodes that protect most, dearest first; ties to the lower number."""
+    protection = node_protection(forest, costs)
+    shared = [n for n in range(forest.nodes) if forest.refs[n] > 1]
+    return sorted(shared, key=lambda n: (-protection[n], n))[:top]
+
+
 def measure_pins(
     forest: PrefixForest, size: BlockSize, cost: DepthFn, uncached_cost: int, top: int
 ) -> Pins:
@@ -90,8 +97,7 @@ def measure_pins(
     avoidable = uncached_cost - compulsory
     if sum(protection) != avoidable:
         raise InvariantError(f"pins protect {sum(protection)}, avoidable is {avoidable}")
-    shared = [n for n in range(forest.nodes) if forest.refs[n] > 1]
-    ranked = sorted(shared, key=lambda n: (-protection[n], n))[:top]
+    ranked = top_prefixes(forest, table, top)
     first: dict[int, int] = {}
     wanted = set(ranked)
     for request, terminal in enumerate(forest.terminal, 1):
@@ -111,7 +117,7 @@ def measure_pins(
     together = sum(protection[n] for n in held)
     return Pins(
         avoidable_cost=avoidable,
-        candidates=len(shared),
+        candidates=sum(refs > 1 for refs in forest.refs),
         together_bytes=sum(forest.end[n] - forest.start[n] for n in held) * size.block,
         together_protected_cost=together,
         together_protected_fraction=together / avoidable if avoidable else 0.0,

@@ -33,6 +33,7 @@ from cache_worthy.render_engine import (
     summary,
     typed,
 )
+from cache_worthy.render_pinsim import render_pinsim, simulated
 from cache_worthy.render_sensitivity import (
     bound_mark,
     capacity_mark,
@@ -74,6 +75,8 @@ def render(analysis: Analysis) -> str:
     if analysis.pin is not None:
         advice = analysis.engine
         out += _pins(analysis.pin, analysis.parameters.engine, analysis.band)
+        if analysis.pinsim is not None:
+            out += render_pinsim(analysis.pinsim)
         out += pins_note(pins_text("generic") if advice is None else advice.pins)
     out += _footer(analysis)
     return "\n".join(out) + "\n"
@@ -141,6 +144,8 @@ def in_short(a: Analysis) -> list[str | Typed]:
             f"protects at most {percent(a.pin.together_protected_fraction)} of what caching can save"
             + pin_flip(a.band)
         )
+        if a.pinsim is not None:
+            out.append(simulated(a.pinsim))
     return out
 
 

@@ -22,11 +22,16 @@ def render_coldstart(cold: ColdStarts) -> list[str]:
         f"  {'capacity':<{LABEL_WIDTH}}{names}",
         *(line for row in cold.rows for line in _lines(row)),
         "",
-        *prose(
-            f"{cold.rule} (window {cold.window_requests}, half {cold.half_requests} requests). "
-            f"Rates: {cold.rates}."
-        ),
+        *prose(coldstart_text(cold)),
     ]
+
+
+def coldstart_text(cold: ColdStarts) -> str:
+    """What the words of the table mean."""
+    return (
+        f"{cold.rule} (window {cold.window_requests}, half {cold.half_requests} requests). "
+        f"Rates: {cold.rates}."
+    )
 
 
 def _lines(row: ColdStart) -> list[str]:

@@ -14,22 +14,23 @@ def render_tails(tails: Tails) -> list[str]:
     out = title("TAILS   recompute of a single request, FLOPs")
     for at in tails.capacities:
         out += _table(at)
+    return [*out, "", *prose(tails_text(tails))]
+
+
+def tails_text(tails: Tails) -> str:
+    """What the words of the table mean, and where the tail is."""
     row = next(r for r in tails.capacities[-1].rows if r.policy == BASELINE)
     examples = [
         f"{name} {kind.example_record}"
         for name, kind in (("deep", row.deep), ("cold", row.cold), ("first", row.first))
         if kind.example_record is not None
     ]
-    return [
-        *out,
-        "",
-        *prose(
-            f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}); x own: p99 of "
-            "recompute over the request's compulsory part. Under "
-            f"{BASELINE}, {percent(row.tail_evicted_cost / row.tail_cost if row.tail_cost else None)}"
-            f" of the tail had been in the cache; dearest records: {', '.join(examples)}."
-        ),
-    ]
+    return (
+        f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}); x own: p99 of recompute "
+        f"over the request's compulsory part. Under {BASELINE}, "
+        f"{percent(row.tail_evicted_cost / row.tail_cost if row.tail_cost else None)} of the tail "
+        f"had been in the cache; dearest records: {', '.join(examples)}."
+    )
 
 
 def _table(at: TailsAt) -> list[str]:

@@ -133,6 +133,18 @@ class Replays:
             found if found.capacity == capacity else dataclasses.replace(found, capacity=capacity)
         )
 
+    def run_pinned(self, policy: str, capacity: int, pinned: Iterable[int]) -> ReplayResult:
+        """A replay in which static nodes never leave; not kept."""
+        return run_policy(
+            policy,
+            self.factories[policy],
+            self.forest,
+            capacity,
+            self.size,
+            self.cost,
+            pinned,
+        )
+
     def _priced(self, policy: str, capacity: int) -> ReplayResult | None:
         """What ``policy`` did under the base's cost, at this one; None if it may do other things."""
         base = self._base
@@ -170,13 +182,14 @@ def run_policy(
     capacity: int,
     size: BlockSize,
     cost: DepthFn,
+    pinned: Iterable[int] = (),
 ) -> ReplayResult:
     """Replay; an error inside a user's policy becomes one clear line."""
     if name in POLICIES:
-        return replay(forest, factory(), capacity, size, cost)
+        return replay(forest, factory(), capacity, size, cost, pinned=pinned)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return replay(forest, factory(), capacity, size, cost)
+            return replay(forest, factory(), capacity, size, cost, pinned=pinned)
     except (InputError, UsageError):
         raise
     except (Exception, SystemExit) as error:

@@ -39,6 +39,7 @@ def replay_interned(
     capacity: int,
     sizes: Sequence[int],
     costs: Sequence[int],
+    held: bytearray | None = None,
 ) -> Tally:
     """Replay ``forest`` under the policy that ``rule`` states.
 
@@ -50,6 +51,10 @@ def replay_interned(
         At least ``sizes[forest.depth]``.
     sizes, costs : sequence of int, length ``forest.depth + 1``
         Of the paths of 0, 1, ... blocks.
+    held : bytearray, optional
+        Per static node 1 where it never leaves once loaded; closed under parents. Loaded blocks
+        are then divided where the held ones end, so an online node is held whole or not at all.
+        A held one counts a child too many, which keeps it out of the heap at no cost elsewhere.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def replay_interned(
     Raises
     ------
     InvariantError
-        If no victim is left or the books do not balance.
+        If no victim is left, the books do not balance or a held node left.
 
     Notes
     -----
@@ -90,6 +95,7 @@ def replay_interned(
     total = evictions = evicted_once = evicted_size = used = clock = 0
     w: float = 0
     matched: list[int] = []
+    held_loaded = 0
 
     for terminal in forest.terminal:
         clock += 1
@@ -180,6 +186,34 @@ def replay_interned(
                 push(heap, (key[parent], parent))
         online = len(head)
         node = terminal
+        if held is not None and held[missing]:
+            first = missing
+            while not held[node]:
+                missing = node
+                node = up[node]
+            bound = node
+            while node != deepest:
+                resident[node] = online
+                node = up[node]
+            children[leaf] += 1
+            e = end[bound]
+            part = sizes[e] - sizes[i]
+            if weight:
+                w = weight(part, costs[e] - costs[i], i)
+            head.append(first)
+            tail.append(bound)
+            freq.append(1)
+            key.append(clock + w if on_clock else level + w)
+            weights.append(w)
+            children.append(1)
+            used += part
+            held_loaded += part
+            if bound == terminal:
+                continue
+            leaf, deepest, i = online, bound, e
+            need -= part
+            online += 1
+            node = terminal
         while node != deepest:
             resident[node] = online
             node = up[node]
@@ -196,11 +230,17 @@ def replay_interned(
         push(heap, (value, online))
         used += need
 
-    held = 0
+    sum_resident = 0
     for static in compress(range(len(up)), resident):
-        held += sizes[end[static]] - sizes[start[static]]
+        sum_resident += sizes[end[static]] - sizes[start[static]]
         if not resident[up[static]]:
             raise InvariantError(f"static node {static} is resident and its parent is not")
-    if held != used or used > capacity:
-        raise InvariantError(f"{held} resident by node, {used} by the books, capacity {capacity}")
+    if sum_resident != used or used > capacity:
+        raise InvariantError(
+            f"{sum_resident} resident by node, {used} by the books, capacity {capacity}"
+        )
+    if held is not None:
+        whole = sum(sizes[end[n]] - sizes[start[n]] for n in compress(range(len(up)), held))
+        if held_loaded != whole or any(h and not r for h, r in zip(held, resident, strict=False)):
+            raise InvariantError(f"{whole} held, {held_loaded} loaded: a held node left")
     return Tally(total, evictions, evicted_once, evicted_size, used, matched)

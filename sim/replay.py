@@ -102,6 +102,7 @@ def replay(
     size_fn: SegmentFn | None = None,
     cost_fn: SegmentFn | None = None,
     engine: Engine = "auto",
+    pinned: Iterable[int] = (),
 ) -> ReplayResult:
     """Serve every request in order and charge what had to be recomputed.
 
@@ -118,6 +119,10 @@ def replay(
     engine : {"auto", "interned", "heap", "reference"}
         "auto" is interned where the policy declares a key rule and both functions look at depths
         only, else heap, or reference for a policy with ``dynamic = True``.
+    pinned : iterable of int, optional
+        Static nodes of the forest that stay, with their ancestors, from the first request that
+        loads them on. They take their room in the same capacity. ``paths`` must then be a forest
+        and both functions look at depths only.
 
     Returns
     -------
@@ -126,9 +131,10 @@ def replay(
     Raises
     ------
     CapacityError
-        If some request's own path does not fit.
+        If some request's own path, with what is pinned, does not fit.
     InputError
-        If ``engine`` is unknown or cannot run this policy.
+        If ``engine`` is unknown or cannot run this policy, or nodes cannot be pinned: a policy
+        that names its victims does not know of them.
     InvariantError
         On a bug in the simulator or the policy.
 
@@ -151,6 +157,18 @@ def replay(
     cost_fn = BlockCost() if cost_fn is None else cost_fn
     tabular = isinstance(size_fn, DepthFn) and isinstance(cost_fn, DepthFn)
     rule = type(policy).__dict__.get("key_rule")
+    held = None
+    held_depths: list[int] = []
+    nodes = set(pinned)
+    if nodes:
+        if not isinstance(paths, PrefixForest) or not (
+            isinstance(size_fn, DepthFn) and isinstance(cost_fn, DepthFn)
+        ):
+            raise InputError("pinned: needs a forest, and sizes and costs with cumulative(depth)")
+        if policy.chooses:
+            raise InputError(f"pinned: policy {policy.name} names its victims itself")
+        held, held_depths = hold(paths, nodes)
+        _require_floor(held_floor(paths, held, held_depths, size_fn), capacity, held=True)
     if engine == "auto":
         if rule is not None and tabular:
             engine = "interned"
@@ -165,7 +183,7 @@ def replay(
         sizes = size_fn.cumulative(forest.depth)
         costs = cost_fn.cumulative(forest.depth)
         _require_floor(sizes[forest.depth], capacity)
-        tally = replay_interned(forest, rule, capacity, sizes, costs)
+        tally = replay_interned(forest, rule, capacity, sizes, costs, held)
         references, distinct = forest.references, forest.distinct
         compulsory = _compulsory_of_forest(forest, costs)
     elif engine in ("heap", "reference"):
@@ -173,7 +191,8 @@ def replay(
             raise InputError(f"engine 'heap': policy {policy.name} has dynamic priorities")
         rows = paths.paths() if isinstance(paths, PrefixForest) else tuple(tuple(p) for p in paths)
         _require_floor(max((size_fn(p, 0) for p in rows if p), default=0), capacity)
-        tally = _replay_nodes(rows, policy, capacity, size_fn, cost_fn, engine == "reference")
+        scan = engine == "reference"
+        tally = _replay_nodes(rows, policy, capacity, size_fn, cost_fn, scan, held_depths)
         references = sum(len(p) for p in rows)
         if engine == "heap" and isinstance(paths, PrefixForest) and isinstance(cost_fn, DepthFn):
             # The trie below takes longer than the replay; the reference engine keeps it.
@@ -200,11 +219,55 @@ def replay(
     )
 
 
-def _require_floor(floor: int, capacity: int) -> None:
+def hold(forest: PrefixForest, nodes: Iterable[int]) -> tuple[bytearray, list[int]]:
+    """Which static nodes are held when ``nodes`` are: these and their ancestors.
+
+    Returns
+    -------
+    held : bytearray
+        Per static node.
+    depths : list of int
+        Per request the blocks of its path that are held: always a prefix.
+
+    Raises
+    ------
+    InputError
+        If a node is none of the forest's.
+    """
+    held = bytearray(forest.nodes)
+    for node in nodes:
+        if not 0 <= node < forest.nodes:
+            raise InputError(f"pinned: node {node}: expected 0 to {forest.nodes - 1}")
+        while node >= 0 and not held[node]:
+            held[node] = 1
+            node = forest.parent[node]
+    depth = [0] * forest.nodes  # parents come before children
+    for node, above in enumerate(forest.parent):
+        depth[node] = forest.end[node] if held[node] else depth[above] if above >= 0 else 0
+    return held, [depth[t] if t >= 0 else 0 for t in forest.terminal]
+
+
+def held_floor(
+    forest: PrefixForest, held: Sequence[int], depths: Sequence[int], size_fn: DepthFn
+) -> int:
+    """The least capacity that serves every request while the held nodes stay.
+
+    All of them, and the largest rest of a path beside them.
+    """
+    sizes = size_fn.cumulative(forest.depth)
+    whole = sum(
+        sizes[forest.end[n]] - sizes[forest.start[n]] for n in range(forest.nodes) if held[n]
+    )
+    rest = (sizes[n] - sizes[d] for n, d in zip(forest.length, depths, strict=True))
+    return whole + max(rest, default=0)
+
+
+def _require_floor(floor: int, capacity: int, held: bool = False) -> None:
     if capacity < floor:
+        beside = " beside what is pinned" if held else ""
         raise CapacityError(
             f"capacity {capacity} is under the floor {floor}: the largest request pins its whole "
-            f"path while it is served; expected a capacity >= {floor}"
+            f"path{beside} while it is served; expected a capacity >= {floor}"
         )
 
 
@@ -341,28 +404,34 @@ def _replay_nodes(
     size_fn: SegmentFn,
     cost_fn: SegmentFn,
     scan: bool,
+    held: Sequence[int] = (),
 ) -> Tally:
+    """``held``: per request the blocks of its path that never leave once loaded."""
     tree = RadixTree(size_fn, cost_fn)
     victims: _Chosen | _Scan | _Heap
     victims = _Chosen(policy, scan) if policy.chooses else (_Scan if scan else _Heap)(tree, policy)
     total = evictions = evicted_once = evicted_size = loaded_size = 0
     matched: list[int] = []
+    stays: set[int] = set()  # ids of the nodes that never leave; no entry for them is made
     for clock, path in enumerate(rows, start=1):
         nodes, i, split = tree.match(path)
         if split is not None:
             policy.on_split(*split, clock)
-            victims.changed(split[1], clock)
+            if split[0].id in stays:
+                stays.add(split[1].id)
+            else:
+                victims.changed(split[1], clock)
         matched.append(i)
         for node in nodes:
             node.freq += 1
             policy.on_hit(node, clock)
-        if nodes:
+        if nodes and nodes[-1].id not in stays:
             victims.changed(nodes[-1], clock)
         if i < len(path):
             rest = tuple(path[i:])
             need = size_fn(rest, i)
             total += cost_fn(rest, i)
-            pinned = {node.id for node in nodes}
+            pinned = {node.id for node in nodes} | stays
             while tree.used + need > capacity:
                 victim = victims.victim(pinned, clock)
                 if victim is None:
@@ -376,13 +445,25 @@ def _replay_nodes(
                 evictions += 1
                 evicted_once += victim.freq == 1
                 evicted_size += victim.size
-                victims.changed(tree.evict(victim), clock)
-            node = tree.insert(nodes[-1] if nodes else tree.root, rest, i)
-            if node.size != need:
-                raise InvariantError(f"request {clock}: {node!r} needed {need}")
-            loaded_size += node.size
-            policy.on_insert(node, clock)
-            victims.changed(node, clock)
+                above = tree.evict(victim)
+                if above.id not in stays:
+                    victims.changed(above, clock)
+            above = nodes[-1] if nodes else tree.root
+            bound = held[clock - 1] - i if held else 0  # blocks of the rest that never leave
+            cut = bound if 0 < bound < len(rest) else 0
+            before = loaded_size
+            for part, depth in ((rest[:cut], i), (rest[cut:], i + cut)):
+                if not part:
+                    continue
+                above = tree.insert(above, part, depth)
+                loaded_size += above.size
+                policy.on_insert(above, clock)
+                if depth - i < bound:
+                    stays.add(above.id)
+                else:
+                    victims.changed(above, clock)
+            if loaded_size - before != need:
+                raise InvariantError(f"request {clock}: {above!r} and above needed {need}")
         if tree.used > capacity:
             raise InvariantError(f"request {clock}: {tree.used} resident, capacity {capacity}")
         if loaded_size - evicted_size != tree.used:
@@ -393,4 +474,6 @@ def _replay_nodes(
         if scan and clock % CHECK_EVERY == 0:  # the heap engine checks the whole tree at the end
             tree.check()
     tree.check()
+    if not stays <= tree.nodes.keys():
+        raise InvariantError("a pinned node left")
     return Tally(total, evictions, evicted_once, evicted_size, tree.used, matched)

@@ -165,6 +165,7 @@ def compare(text: str, document: dict[str, Any]) -> None:
 
     compare_coldstart(text, document["coldstart"])
     compare_tails(text, document["tails"])
+    compare_pinsim(text, document["pinsim"])
 
     if band:
         compare_band(text, flat, band)
@@ -194,6 +195,35 @@ def compare_coldstart(text: str, cold: dict[str, Any]) -> None:
     assert f"hit rates; under {cold['policy']}" in flat
     assert f"{cold['rule']} (window {cold['window_requests']}, half {cold['half_requests']}" in flat
     assert f"Rates: {cold['rates']}." in flat
+
+
+def compare_pinsim(text: str, sim: dict[str, Any]) -> None:
+    where = f"SIMULATED at {gib(sim['bytes'])} ({sim['label']}) under {sim['policy']}"
+    flat = joined(text)
+    gain = sim["gain"]
+    if gain is None:
+        pinned, need = gib(sim["pinned_bytes"]), gib(sim["need_bytes"])
+        assert f"{where}: {sim['verdict']} ({pinned} pinned, {need} needed with them)" in flat
+        assert f"At {gib(sim['bytes'])} they do not fit beside the deepest request." in flat
+        return
+    saved = gain["saved_cost"]
+    assert saved == gain["total"]["before"] - gain["total"]["after"]
+    amount = f" {percent(abs(gain['saved_fraction']), 2)} of recompute" if saved else ""
+    assert f"{where}: {sim['verdict']}{amount}" in flat
+    if saved > 0:
+        assert f"{percent(gain['of_ceiling'])} of that ceiling" in flat
+    requests = gain["outside_requests"]
+    for name, key in (
+        ("blocks of the pinned prefixes", "pinned"),
+        ("all other blocks, in the room left", "rest"),
+        (f"{requests} request{'' if requests == 1 else 's'} through no pin", "outside"),
+    ):
+        before, after = gain[key]["before"], gain[key]["after"]
+        assert f"{name} {before:.3e} {after:.3e} {before - after:.2e}" in flat
+    verb = "saves" if saved > 0 else "would cost"
+    amount = f"that {verb} {percent(abs(gain['saved_fraction']), 2)} of recompute."
+    head = f"Simulated at {gib(sim['bytes'])} under {sim['policy']}, "
+    assert head + (amount if saved else "that changes nothing.") in flat
 
 
 def compare_tails(text: str, tails: dict[str, Any]) -> None:
@@ -335,6 +365,7 @@ def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
         [],
         ["--model", "Llama-3.1-70B"],
         ["--capacity-gib", "0.7"],
+        ["--capacity-fraction", "0.04"],
         ["--capacity-fraction", "0.5", "--pins", "9"],
         ["--chars-per-token", "3"],
         ["--skip", "band"],
@@ -364,6 +395,8 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
         "band flips",
         "band reach",
         "band pin",
+        "pinned",
+        "saved_fraction",
     ],
 )
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
@@ -399,6 +432,10 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["band"]["bound"][0]["reach"] = "not recomputed"
     elif cell == "band pin":
         document["band"]["pin"]["low"] -= 0.001
+    elif cell == "pinned":
+        document["pinsim"]["gain"]["pinned"]["before"] *= 1.01
+    elif cell == "saved_fraction":
+        document["pinsim"]["gain"]["saved_fraction"] += 0.01
     else:
         document["policy"]["rows"][0]["verdict"] = "nothing"
     with pytest.raises(AssertionError):
@@ -437,7 +474,7 @@ def test_question_1_ends_the_run(run: Run, write: Write) -> None:
         assert (ceiling >= 0.01) == worth == document["worth"]["worth_caching"]
         assert ("NOT WORTH CACHING" in text) != worth
         assert ("less than 1% of the prefill recompute" in joined(text)) != worth
-        for section in ("capacity", "policy", "pin", "coldstart", "tails"):
+        for section in ("capacity", "policy", "pin", "coldstart", "tails", "pinsim"):
             assert (document[section] is not None) == worth
         assert ("QUESTION 3" in text) == worth
 
