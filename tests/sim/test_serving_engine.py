@@ -270,12 +270,12 @@ def batches(server: Engine, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[
 def test_every_running_sequence_gets_one_token_a_step(
     on: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers of 6, 1, 3, 9 tokens: the first comes from the prefill, then all advance together."""
+    """Answers of 6, 1, 3, 9, 4, 7 tokens: the first comes from the prefill, then all advance together."""
     server = engine(40, on)
     steps = batches(server, monkeypatch)
-    lengths = [6, 1, 3, 9]
+    lengths = [6, 1, 3, 9, 4, 7]
     server.serve([EngineRequest((i, 7, 8), n) for i, n in enumerate(lengths)])
-    assert [len(step) for step in steps] == [3, 3, 2, 2, 2, 1, 1, 1]
+    assert [len(step) for step in steps] == [5, 5, 4, 3, 3, 2, 1, 1]
     for before, after in itertools.pairwise(steps):
         then = dict(before)
         assert all(at == then[block] + 1 for block, at in after), "one token further, each"
