@@ -26,6 +26,7 @@ from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
+from cache_worthy.splits import Splits, measure_splits
 from cache_worthy.tails import Tails, measure_tails
 from cache_worthy.tasks import SERIAL, Workers
 from cache_worthy.workload import Workload, Worth, measure_workload, measure_worth
@@ -123,6 +124,7 @@ class Analysis:
     coldstart: ColdStarts | None
     tails: Tails | None
     band: Band | None
+    splits: Splits | None
     pinsim: PinSim | None
 
 
@@ -151,7 +153,7 @@ def analyze(
         chosen = options.capacity(forest.distinct, size.block)
     members = family(model, tokens, forest.depth, options.cost_curve)
     replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
-    pinsim = None
+    splits = pinsim = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
@@ -200,6 +202,10 @@ def analyze(
             if shown is not None:
                 at, label = shown, "yours"
             pinsim = measure_pinsim(replays, known, pins, options.top_pins, at, label)
+        if "splits" not in options.skip:
+            splits = measure_splits(
+                paths, replays, curve, table, cost, options.own_policies, step, workers
+            )
     if "band" not in options.skip:
         band = measure_sensitivity(
             members,
@@ -254,6 +260,7 @@ def analyze(
         coldstart=coldstart,
         tails=tails,
         band=band,
+        splits=splits,
         pinsim=pinsim,
     )
 

@@ -77,6 +77,11 @@ class PolicyTable:
     rows: tuple[PolicyRow, ...]
 
 
+def change_to(row: PolicyRow) -> str | None:
+    """The policy worth changing to at a capacity, by the threshold of question 5, or None."""
+    return row.best if row.saving_fraction >= WORTH_CHANGING else None
+
+
 def load_user_policy(spec: str) -> type[EvictionPolicy]:
     """Import ``package.module:Class`` from the current folder or the installed packages.
 

@@ -43,6 +43,7 @@ from cache_worthy.render_sensitivity import (
     pin_flip,
     pin_mark,
 )
+from cache_worthy.render_splits import render_splits, splits_flag
 from cache_worthy.render_tails import render_tails
 from cache_worthy.sensitivity import Band
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
@@ -72,6 +73,8 @@ def render(analysis: Analysis) -> str:
         out += render_tails(analysis.tails)
     if analysis.band is not None:
         out += render_sensitivity.section(analysis.band)
+    if analysis.splits is not None:
+        out += render_splits(analysis.splits)
     if analysis.pin is not None:
         advice = analysis.engine
         out += _pins(analysis.pin, analysis.parameters.engine, analysis.band)
@@ -136,6 +139,9 @@ def in_short(a: Analysis) -> list[str | Typed]:
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
             out.append(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline, a.band))
+    differ = None if a.splits is None else splits_flag(a.splits)
+    if differ is not None:
+        out.append(differ)
     if a.parameters.engine == "vllm":
         out.append("vLLM cannot pin a prefix; what protects one is memory.")
     elif a.pin.pins:

@@ -21,7 +21,13 @@ from typing import Literal
 from cache_worthy.capacity import CapacityCurve, CapacityPoint, measure_curve
 from cache_worthy.cost_curve import CostCurve
 from cache_worthy.pins import Pin, measure_pins
-from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable, measure_policies
+from cache_worthy.policy_table import (
+    WORTH_CHANGING,
+    PolicyRow,
+    PolicyTable,
+    change_to,
+    measure_policies,
+)
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
 from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, DepthFn, Model, TableCost
@@ -414,7 +420,7 @@ def _answers(
                     fraction=row.fraction,
                     cost_ratios={c.policy: c.cost_ratio for c in mine_row.cells},
                     best=mine_row.best,
-                    saving_fraction=_saving(mine_row, candidate(row), table.baseline),
+                    saving_fraction=_saving(mine_row, change_to(row), table.baseline),
                 )
                 for row, mine_row in zip(table.rows, there.rows, strict=True)
             ),
@@ -425,11 +431,6 @@ def _answers(
         curve,
         there,
     )
-
-
-def candidate(row: PolicyRow) -> str | None:
-    """The policy to change to, by the threshold of question 5; None to stay with the baseline."""
-    return row.best if row.saving_fraction >= WORTH_CHANGING else None
 
 
 def _saving(row: PolicyRow, policy: str | None, baseline: str) -> float:
@@ -477,7 +478,7 @@ def _policy(
     ]
     best = always[0] if always else None
     tied = () if always else tuple(dict.fromkeys(r.best for r in theirs))
-    named = candidate(row)
+    named = change_to(row)
     savings = [m.rows[number].saving_fraction for m in members]
     flips = tuple(
         m.name

@@ -166,6 +166,8 @@ def compare(text: str, document: dict[str, Any]) -> None:
     compare_coldstart(text, document["coldstart"])
     compare_tails(text, document["tails"])
     compare_pinsim(text, document["pinsim"])
+    if document["splits"]:
+        compare_splits(text, flat, document["splits"])
 
     if band:
         compare_band(text, flat, band)
@@ -251,6 +253,29 @@ def compare_tails(text: str, tails: dict[str, Any]) -> None:
     for kind in ("deep", "cold", "first"):
         if lru[kind]["requests"]:
             assert f"{kind} {lru[kind]['example_record']}" in flat
+
+
+def compare_splits(text: str, flat: str, splits: dict[str, Any]) -> None:
+    lines = [line for line in between(text, "part       requests", "The parts")[1:] if line.strip()]
+    assert len(lines) == len(splits["parts"])
+    for line, part in zip(lines, splits["parts"], strict=True):
+        name, cells = line[:12].strip(), line[12:].split()
+        assert name == part["name"]
+        assert cells[:2] == [str(part["requests"]), percent(part["ceiling"])]
+        assert [float(c) for c in cells[2:4]] == pytest.approx(
+            [part[k] / 2**30 for k in ("floor_bytes", "recommended_bytes")], rel=0.05
+        )
+        saving = part["saving_fraction"]
+        named = [part["best_policy"][:13], percent(saving, 2)] if saving else [part["best_policy"]]
+        assert cells[4:] == [*named, f"{part['whole_cost_ratio']:.4f}"]
+    agree = [n if n != "capacity" else "capacity (within a factor of 2)" for n in splits["agree"]]
+    assert f"The parts agree on {', '.join(agree)}. " in flat
+    assert f"Parts are cut {splits['definition']}." in flat
+    said = "Halves and quarters of this log differ on"
+    if splits["disagree"]:
+        assert f"{said} {', '.join(splits['disagree'])}." in flat
+    else:
+        assert said not in flat
 
 
 def flips(answer: dict[str, Any]) -> str:
@@ -368,7 +393,7 @@ def both(run: Run, *argv: object) -> tuple[str, dict[str, Any]]:
         ["--capacity-fraction", "0.04"],
         ["--capacity-fraction", "0.5", "--pins", "9"],
         ["--chars-per-token", "3"],
-        ["--skip", "band"],
+        ["--skip", "band,splits"],
     ],
 )
 def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
@@ -397,6 +422,10 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
         "band pin",
         "pinned",
         "saved_fraction",
+        "part ceiling",
+        "part policy",
+        "part cost",
+        "parts agree",
     ],
 )
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
@@ -418,6 +447,14 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["tails"]["capacities"][0]["rows"][2]["p99"] *= 1.01
     elif cell == "cold":
         document["tails"]["capacities"][0]["rows"][1]["cold"]["requests"] += 1
+    elif cell == "part ceiling":
+        document["splits"]["parts"][1]["ceiling"] += 0.001
+    elif cell == "part policy":
+        document["splits"]["parts"][2]["best_policy"] = "gdsf"
+    elif cell == "part cost":
+        document["splits"]["parts"][3]["whole_cost_ratio"] += 0.0001
+    elif cell == "parts agree":
+        document["splits"]["disagree"].append(document["splits"]["agree"].pop())
     elif cell == "band saving":
         document["band"]["policy"][1]["saving_high"] += 0.0001
     elif cell == "band best":

@@ -1,0 +1,78 @@
+"""The answers over time, a line a part."""
+
+from __future__ import annotations
+
+from cache_worthy.layout import gib, gib_short, percent, prose, ratio, title
+from cache_worthy.splits import SAME_CAPACITY, Part, Splits
+
+
+def render_splits(splits: Splits) -> list[str]:
+    """The section: every part, which verdicts agree, and what the whole log's answer costs."""
+    out = title("OVER TIME   the answers on each half and quarter")
+    at = gib_short(splits.whole_bytes)
+    out += [
+        f"  {'':<10}{'':>9}{'':>9}{'floor':>8}{'allocate':>10}   {'':<21}{'cost at':>8}",
+        (
+            f"  {'part':<10}{'requests':>9}{'ceiling':>9}{'GiB':>8}{'GiB':>10}   "
+            f"{'cheapest there':<21}{at:>8}"
+        ),
+    ]
+    for part in splits.parts:
+        asked = "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes)
+        out.append(
+            f"  {part.name:<10}{part.requests:>9}{percent(part.ceiling):>9}"
+            f"{gib_short(part.floor_bytes):>8}{asked:>10}   {_policy(part):<21}"
+            f"{ratio(part.whole_cost_ratio):>8}"
+        )
+    out.append("")
+    return out + prose(splits_text(splits))
+
+
+def splits_text(splits: Splits) -> str:
+    """Whether the parts agree, on what they do not, and how parts are cut."""
+    named = {"capacity": f"capacity (within a factor of {SAME_CAPACITY:g})"}
+    agree = ", ".join(named.get(name, name) for name in splits.agree)
+    differ = "; ".join(f"{name} ({_how(splits, name)})" for name in splits.disagree)
+    saved = [p.whole_saving_fraction for p in splits.parts if p.whole_saving_fraction is not None]
+    moved = (
+        f" {splits.whole_change_to} there saves {percent(min(saved), 2)} to "
+        f"{percent(max(saved), 2)}."
+        if saved
+        else ""
+    )
+    return (
+        (f"The parts agree on {agree}. " if agree else "")
+        + (f"They differ on {differ}. " if differ else "")
+        + f"Parts are cut {splits.definition}. Last column: what the capacity of the whole log "
+        f"costs there under lru.{moved}"
+    )
+
+
+def _how(splits: Splits, verdict: str) -> str:
+    if verdict == "capacity":
+        sizes = [p.recommended_bytes for p in splits.parts[1:] if p.recommended_bytes is not None]
+        return f"{gib(min(sizes))} to {gib(max(sizes))}"
+    said: dict[str, list[str]] = {}
+    for part in splits.parts:
+        if verdict == "policy" and part.worth_caching:
+            said.setdefault(part.change_to or "no change", []).append(part.name)
+        elif verdict == "worth caching":
+            said.setdefault("yes" if part.worth_caching else "no", []).append(part.name)
+    # The answer of most parts needs no list.
+    *fewer, most = sorted(said.items(), key=lambda item: len(item[1]))
+    return ", ".join(f"{what} in {', '.join(names)}" for what, names in fewer) + f", else {most[0]}"
+
+
+def splits_flag(splits: Splits) -> str | None:
+    """For the head of the report: what does not generalise; nothing where all does."""
+    if not splits.disagree:
+        return None
+    return f"Halves and quarters of this log differ on {', '.join(splits.disagree)}."
+
+
+def _policy(part: Part) -> str:
+    if part.best_policy is None:
+        return "not worth caching"
+    if part.saving_fraction:
+        return f"{part.best_policy[:13]} {percent(part.saving_fraction, 2)}"
+    return part.best_policy[:20]
