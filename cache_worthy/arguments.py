@@ -128,8 +128,11 @@ def read_log(args: argparse.Namespace) -> Log:
     UsageError
         If the result would replace the log itself.
     """
-    for target in (getattr(args, "output", "-"), getattr(args, "certificate", None)):
-        if target not in (None, "-") and any(_same_file(target, source) for source in args.log):
+    for name in ("output", "certificate", "html", "plot"):
+        target = getattr(args, name, None)
+        if not isinstance(target, str) or target == "-":  # study's --plot is no file name
+            continue
+        if any(_same_file(target, source) for source in args.log):
             raise UsageError(f"{target}: is the log itself; give another name for the result")
     log = read(args.log, ingest_options(args))
     if log.skipped_truncated:

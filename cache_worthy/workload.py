@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cache_worthy.quantiles import quantile, weighted_quantile
@@ -29,11 +30,21 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class ReuseBin:
+    """Repeated references to blocks last asked for ``least`` to ``up_to`` requests before."""
+
+    least: int
+    up_to: int
+    references: int
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Facts of a log; costs in exact FLOPs, sizes in blocks or bytes as named.
 
     ``reuse_distance`` counts requests between consecutive references to the same block, a request
-    right after it being 1. ``cost_per_byte`` is of radix nodes, as is ``cost_per_node``.
+    right after it being 1; ``reuse_histogram`` counts the same exactly, by powers of two.
+    ``cost_per_byte`` is of radix nodes, as is ``cost_per_node``.
     """
 
     requests: int
@@ -44,6 +55,7 @@ class Workload:
     reuse_distance: Distribution
     reuse_within_10: float | None
     reuse_within_100: float | None
+    reuse_histogram: tuple[ReuseBin, ...]
     depth: Distribution
     radix_nodes: int
     node_blocks: Distribution
@@ -101,6 +113,7 @@ def measure_workload(forest: PrefixForest, model: Model, block_tokens: int) -> W
         reuse_distance=_counted(distance),
         reuse_within_10=_share(sum(n for d, n in distance.items() if d <= 10), reused),
         reuse_within_100=_share(sum(n for d, n in distance.items() if d <= 100), reused),
+        reuse_histogram=reuse_histogram(distance),
         depth=_distribution(list(forest.length)),
         radix_nodes=forest.nodes,
         node_blocks=_distribution([e - s for s, e in spans]),
@@ -150,6 +163,29 @@ def _reuse_distances(forest: PrefixForest) -> Counter[int]:
             last[node] = request
             node = forest.parent[node]
     return counts
+
+
+def reuse_histogram(distance: Mapping[int, int]) -> tuple[ReuseBin, ...]:
+    """Counts by powers of two: 1, 2, 3 to 4, 5 to 8, ... up to the largest, empty ones included.
+
+    Examples
+    --------
+    >>> for b in reuse_histogram({1: 5, 3: 2, 9: 1}):
+    ...     print(b.least, b.up_to, b.references)
+    1 1 5
+    2 2 0
+    3 4 2
+    5 8 0
+    9 16 1
+    """
+    if not distance:
+        return ()
+    counts = [0] * ((max(distance) - 1).bit_length() + 1)
+    for d, number in distance.items():
+        counts[(d - 1).bit_length()] += number
+    return tuple(
+        ReuseBin(least=2**k // 2 + 1, up_to=2**k, references=n) for k, n in enumerate(counts)
+    )
 
 
 def _counted(counts: Counter[int]) -> Distribution:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from cache_worthy import arguments as arg
 from cache_worthy.engine_replay import add_sglang_version
@@ -58,7 +59,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_sglang_version(parser)
     arg.add_workers(parser)
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write the report as one self-contained page"
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="also draw the capacity curve, as .png or .svg (needs matplotlib)",
+    )
     arg.add_output(parser)
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Refuse before the work what could not be written after it."""
+    check_output(args.output, args.force)
+    taken = {} if args.output == "-" else {os.path.realpath(args.output): "-o"}
+    for flag, target in (("--html", args.html), ("--plot", args.plot)):
+        if target is None:
+            continue
+        other = taken.setdefault(os.path.realpath(target), flag)
+        arg.require(
+            target != "-" and other == flag,
+            f"{flag} {target}: needs a file of its own"
+            + (f", {other} names it too" if other != flag else ", apart from the result's"),
+        )
+        check_output(target, args.force, flag)
+    if args.plot is not None:
+        from cache_worthy.capacity_plot import require_plot
+
+        require_plot(args.plot)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.sim.policies import POLICIES
     from cache_worthy.sim.sglang.versions import server_for
 
-    check_output(args.output, args.force)
+    _check_files(args)
     arg.require(
         args.gpu_gib is None or args.engine != "generic",
         f"--gpu-gib {args.gpu_gib}: only with --engine sglang or --engine vllm, whose memory flags "
@@ -113,6 +142,14 @@ def run(args: argparse.Namespace) -> int:
             analysis = analyze(log, options, progress.step, workers)
         finally:
             progress.done()
+    if args.html is not None:
+        from cache_worthy.render_html import render_html
+
+        write_output(render_html(analysis), args.html, args.force, "--html")
+    if args.plot is not None:
+        from cache_worthy.capacity_plot import draw
+
+        write_output(draw(analysis, args.plot), args.plot, args.force, "--plot")
     text = to_json(document("analyze", analysis)) if args.json else render(analysis)
     write_output(text, args.output, args.force)
     return 0

@@ -1,0 +1,122 @@
+"""The capacity figure of an analysis for slides and papers. Needs matplotlib (the ``plot`` extra)."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+
+from cache_worthy.advisor import Analysis
+from cache_worthy.errors import UsageError
+from cache_worthy.figures import lower_steps
+from cache_worthy.layout import gib, percent
+
+SUFFIXES = (".png", ".svg")
+WIDTH, HEIGHT, DPI = 7.2, 4.4, 150
+
+
+def require_plot(target: str) -> None:
+    """Refuse early what :func:`draw` could not draw.
+
+    Raises
+    ------
+    UsageError
+        For another suffix, or without matplotlib.
+    """
+    if Path(target).suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--plot {target}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError("--plot: needs matplotlib; pip install 'cache-worthy[plot]'")
+
+
+def draw(a: Analysis, target: str) -> bytes:
+    """The figure as a file of the kind that ``target`` ends in.
+
+    Raises
+    ------
+    UsageError
+        If question 1 ended the run, so that there is no curve.
+    """
+    if a.capacity is None or a.policy is None:
+        raise UsageError(
+            f"--plot {target}: nothing to draw, because caching is not worth enabling on this log"
+        )
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    curve, w = a.capacity, a.workload
+    settings = {"svg.hashsalt": "cache-worthy", "svg.fonttype": "none", "font.size": 9}
+    with mpl.rc_context(settings):
+        fig, axes = plt.subplots(figsize=(WIDTH, HEIGHT), layout="constrained")
+        sizes = [p.bytes / 2**30 for p in curve.points]
+        if a.bound is not None:
+            steps = lower_steps(w.floor_bytes, w.working_set_bytes, a.bound)
+            at, values = [c / 2**30 for c, _ in steps], [v for _, v in steps]
+            axes.fill_between(at, 1, values, color="tab:green", alpha=0.12, linewidth=0)
+            axes.plot(at, values, "--", color="tab:green", linewidth=1.5)
+            rows = a.bound.rows
+            axes.plot(
+                [r.bytes / 2**30 for r in rows],
+                [r.lower_bound_ratio for r in rows],
+                "s",
+                color="tab:green",
+                markersize=5,
+                label="certified lower bound: nobody is in the shaded part",
+            )
+        axes.plot(
+            sizes,
+            [p.cost_ratio for p in curve.points],
+            "o-",
+            color="tab:blue",
+            markersize=4,
+            label=curve.policy,
+        )
+        cheapest = [(r.bytes, c) for r in a.policy.rows for c in r.cells if c.policy == r.best]
+        axes.plot(
+            [size / 2**30 for size, _ in cheapest],
+            [c.cost_ratio for _, c in cheapest],
+            "D",
+            color="tab:orange",
+            markeredgecolor="white",
+            markersize=7,
+            label="cheapest policy, where all were replayed",
+        )
+        marks = [("floor", curve.points[0].bytes), ("recommended", curve.recommended_bytes)]
+        if a.parameters.capacity_bytes is not None:
+            marks.append(("yours", a.parameters.capacity_bytes))
+        for n, (name, size) in enumerate(marks):
+            axes.axvline(size / 2**30, color="black", linewidth=0.8, linestyle=":")
+            axes.annotate(
+                f" {name}: {gib(size)} ",
+                (size / 2**30, 0.97 - 0.06 * n),
+                xycoords=("data", "axes fraction"),
+                ha="left" if size**2 < curve.points[0].bytes * w.working_set_bytes else "right",
+                va="top",
+                fontsize=8,
+            )
+        axes.set(
+            xscale="log",
+            xlabel="KV cache, GiB",
+            ylabel="recompute over the compulsory minimum",
+        )
+        title = f"{a.input.source}: {w.requests} requests, {a.parameters.model.name}"
+        axes.set_title(
+            f"{title}\ncaching removes at most {percent(a.worth.ceiling)} of prefill recompute",
+            fontsize=9,
+            parse_math=False,
+        )
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(bottom=1)
+        axes.grid(alpha=0.25)
+        axes.legend(fontsize=8, frameon=False, loc="best")
+        out = io.BytesIO()
+        metadata = {"Date": None} if target.lower().endswith(".svg") else {"Software": None}
+        kind = Path(target).suffix.lower()[1:]
+        fig.savefig(out, format=kind, dpi=DPI, metadata=metadata)
+        plt.close(fig)
+    return out.getvalue()
