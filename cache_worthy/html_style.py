@@ -104,6 +104,7 @@ tr.chosen > *, tr.chosen > th[scope=row] { background: var(--panel); }
   body { font-size: 10pt; }
   main, header, footer { max-width: none; padding: 0; }
   nav, summary { display: none; }
+  details::details-content { content-visibility: visible; block-size: auto; }
   figure, .tiles, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   .scroll { overflow: visible; }

@@ -313,16 +313,9 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     out += ["", f"     {'capacity':<24}{'cost':>8}  {'elasticity':>10}"]
     for n, p in enumerate(curve.points):
         elastic = "--" if p.elasticity is None else f"{p.elasticity:z.3f}"
-        remarks = []
-        if n == 0:
-            remarks.append("floor")
-        if n == curve.recommended_index:
-            remarks.append("recommended")
-        if n == len(curve.points) - 1:
-            remarks.append("working set")
         line = (
             f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}  "
-            f"{elastic:>10}   {', '.join(remarks)}"
+            f"{elastic:>10}   {remarks(curve, n)}"
         )
         out.append(line.rstrip())
     best = curve.recommended
@@ -334,6 +327,13 @@ FLOOR_TEXT = (
     "A request pins its own path while it is served, so less memory than the deepest request "
     "cannot serve this log at all."
 )
+
+
+def remarks(curve: CapacityCurve, n: int) -> str:
+    """What the point ``n`` of the curve is."""
+    last = len(curve.points) - 1
+    named = ((0, "floor"), (curve.recommended_index, "recommended"), (last, "working set"))
+    return ", ".join(name for index, name in named if index == n)
 
 
 def allocate_text(a: Analysis, curve: CapacityCurve) -> str:

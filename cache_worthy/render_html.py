@@ -265,10 +265,6 @@ def _capacity(a: Analysis, curve: CapacityCurve, table: PolicyTable) -> str:
     ]
     if certified:
         legend.append(("square", "bound", "certified lower bound: nobody is in the shaded part"))
-    remarks = {0: "floor", len(curve.points) - 1: "working set"}
-    remarks[curve.recommended_index] = ", ".join(
-        filter(None, (remarks.get(curve.recommended_index, ""), "recommended"))
-    )
     points = [
         (
             percent(p.fraction, 2),
@@ -276,7 +272,7 @@ def _capacity(a: Analysis, curve: CapacityCurve, table: PolicyTable) -> str:
             ratio(p.cost_ratio),
             percent(p.block_hit_rate),
             "--" if p.elasticity is None else f"{p.elasticity:z.3f}",
-            Cell(remarks.get(n, ""), "words"),
+            Cell(render.remarks(curve, n), "words"),
         )
         for n, p in enumerate(curve.points)
     ]

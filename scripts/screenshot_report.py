@@ -13,6 +13,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 from chromium import find_chromium, open_chromium
 from published import ROOT
@@ -20,7 +21,7 @@ from published import ROOT
 from cache_worthy.cli import main as cache_worthy
 
 WIDTHS = (1280, 390)
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 FIGURE = ROOT / "figs" / "report.png"
 
 

@@ -1,0 +1,450 @@
+"""The HTML page: its tables, parsed, equal the JSON cell by cell (rank 5); nothing a log says runs.
+
+What only a browser can say (errors, requests, overflow, contrast) is in test_report_in_browser.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cache_worthy.figures import log_ticks, lower_steps, nice_step
+from cache_worthy.recoverable import Recoverable, Recovery
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[..., Path]
+Document = dict[str, Any]
+
+
+@dataclass
+class Page(HTMLParser):
+    """Tables by id (head and rows of cell texts), definition lists by id, text, scripts, pictures."""
+
+    tables: dict[str, list[list[str]]] = field(default_factory=dict)
+    lists: dict[str, list[list[str]]] = field(default_factory=dict)
+    scripts: list[tuple[dict[str, str | None], str]] = field(default_factory=list)
+    tags: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+    text: str = ""
+    _open: str = ""
+    _cell: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.append((tag, found))
+        if tag == "table":
+            self._open = found["id"] or ""
+            assert self._open not in self.tables
+            self.tables[self._open] = []
+        elif tag == "tr":
+            self.tables[self._open].append([])
+        elif tag in ("th", "td"):
+            self.tables[self._open][-1].append("")
+            self._cell = True
+        elif tag == "dl":
+            self._open = found.get("id") or ""
+            self.lists.setdefault(self._open, [])
+        elif tag in ("dt", "dd"):
+            if tag == "dt":
+                self.lists[self._open].append([])
+            self.lists[self._open][-1].append("")
+            self._cell = True
+        elif tag == "script":
+            self.scripts.append((found, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("th", "td", "dt", "dd"):
+            self._cell = False
+        self.tags.append((f"/{tag}", {}))
+
+    def handle_data(self, data: str) -> None:
+        inside = self.tags[-1][0] if self.tags else ""
+        if inside == "script":
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif inside != "style":
+            self.text += data
+        if self._cell:
+            where = self.tables if self._open in self.tables else self.lists
+            where[self._open][-1][-1] += data
+
+
+def parse(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    page.close()
+    return page
+
+
+def gib(size: int) -> str:
+    value = size / 2**30
+    return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return "--" if value is None else f"{100 * value:.{digits}f}%"
+
+
+def ratio(value: float | None) -> str:
+    return "--" if value is None else f"{value:.4f}"
+
+
+def compare(page: Page, document: Document) -> None:
+    """Every cell of every table of the analysis, by position."""
+    (embedded,) = page.scripts
+    assert embedded[0]["type"] == "application/json"
+    assert json.loads(embedded[1]) == document
+
+    bins = document["workload"]["reuse_histogram"]
+    total = sum(b["references"] for b in bins)
+    assert (
+        total == document["workload"]["block_references"] - document["workload"]["distinct_blocks"]
+    )
+    assert page.tables["reuse-table"][1:] == [
+        [
+            str(b["up_to"]) if b["least"] == b["up_to"] else f"{b['least']} to {b['up_to']}",
+            str(b["references"]),
+            percent(b["references"] / total),
+        ]
+        for b in bins
+    ]
+
+    curve = document["capacity"]
+    last = len(curve["points"]) - 1
+    head, *rows = page.tables["capacity-table"]
+    assert head[:5] == ["capacity", "size", "cost", "block hit rate", "elasticity"]
+    assert [row[:5] for row in rows] == [
+        [
+            percent(p["fraction"], 2),
+            gib(p["bytes"]),
+            ratio(p["cost_ratio"]),
+            percent(p["block_hit_rate"]),
+            "--" if p["elasticity"] is None else f"{p['elasticity']:z.3f}",
+        ]
+        for p in curve["points"]
+    ]
+    for n, row in enumerate(rows):
+        assert ("recommended" in row[5]) == (n == curve["recommended_index"])
+        assert ("floor" in row[5], "working set" in row[5]) == (n == 0, n == last)
+
+    table = document["policy"]
+    bound = document["bound"]
+    if bound is None:
+        assert "split-table" not in page.tables
+    else:
+        head, *rows = page.tables["split-table"]
+        assert head == [
+            "capacity", "size", "over compulsory", "only memory", "undecided", "foresight",
+            "best shipped", "policy",
+        ]  # fmt: skip
+        assert rows == [
+            [
+                percent(r["fraction"]),
+                gib(r["bytes"]),
+                percent(r["lru_cost"] / bound["compulsory_cost"] - 1),
+                *(percent(r[k]) for k in ("only_memory", "undecided", "foresight", "best_shipped")),
+                r["best_policy"],
+            ]
+            for r in bound["rows"]
+        ]
+        assert page.tables["bound-table"][1:] == [
+            [
+                percent(r["fraction"]),
+                gib(r["bytes"]),
+                r["best_policy"],
+                ratio(r["best_cost"] / bound["compulsory_cost"]),
+                ratio(r["lower_bound_ratio"]),
+            ]
+            for r in bound["rows"]
+        ]
+        assert page.lists["recoverable-verdicts"] == [
+            [f"{percent(r['fraction'])}  {r['word']}", r["verdict"]] for r in bound["rows"]
+        ]
+
+    head, *rows = page.tables["policy-table"]
+    own = table["outside_oracle_coverage"]
+    assert [row[0] for row in rows] == [f"{n} [!]" if n in own else n for n in table["policies"]]
+    for n, row in enumerate(table["rows"], 1):
+        fraction, size = head[n].split("\n")
+        assert fraction == percent(row["fraction"])
+        assert float(size.removesuffix(" GiB")) == pytest.approx(row["bytes"] / 2**30, rel=0.01)
+        assert [cells[n] for cells in rows] == [
+            ("*" if c["cheapest"] else "") + ratio(c["cost_ratio"]) for c in row["cells"]
+        ]
+    assert all(len(row) == 1 + len(table["rows"]) for row in rows)
+    advice = document["engine"]
+    if advice is None:
+        assert page.lists["policy-verdicts"] == [
+            [percent(r["fraction"]) + (f" ({r['label']})" if r["label"] else ""), r["verdict"]]
+            for r in table["rows"]
+        ]
+    else:
+        assert [row[:-1] for row in page.tables["engine-table"][1:]] == [
+            [o["label"], *row]
+            for o, row in zip(advice["options"], starred(advice["options"]), strict=True)
+        ]
+        assert advice["verdict"] in page.text
+        assert all(flag in page.text for flag in advice["memory"]["flags"])
+
+    pins = document["pin"]
+    assert page.tables["pins-table"][1:] == [
+        [
+            f"#{n}",
+            *(str(p[k]) for k in ("references", "depth", "blocks", "subtree_blocks")),
+            gib(p["pin_bytes"]),
+            percent(p["protected_fraction"]),
+            str(p["first_request"]),
+        ]
+        for n, p in enumerate(pins["pins"])
+    ]
+
+    cold = document["coldstart"]
+    if cold is not None:
+        assert page.tables["coldstart-table"][1:] == [
+            [
+                r["label"],
+                gib(r["bytes"]),
+                *(
+                    "never" if r[k] is None else str(r[k])
+                    for k in ("reached_after", "settled_after")
+                ),
+                *(
+                    percent(r[a][b])
+                    for a in ("cold", "warm")
+                    for b in ("block", "token", "request")
+                ),
+            ]
+            for r in cold["rows"]
+        ]
+    tails = document["tails"]
+    for n, at in enumerate([] if tails is None else tails["capacities"]):
+        assert page.tables[f"tails-table-{n}"][1:] == [
+            [
+                r["policy"],
+                *(f"{r[k]:.2e}" for k in ("p50", "p95", "p99", "max")),
+                "--" if r["own_p99"] is None else f"{r['own_p99']:.3g}",
+                *(str(r[k]["requests"]) for k in ("deep", "cold", "first")),
+            ]
+            for r in at["rows"]
+        ]
+
+
+def starred(options: list[Document]) -> list[list[str]]:
+    choice = any(o["flag"] is not None for o in options)
+    least = [min(costs) for costs in zip(*(o["total_cost"] for o in options), strict=True)]
+    return [
+        [
+            ("*" if choice and cost == low else "") + ratio(value)
+            for cost, low, value in zip(o["total_cost"], least, o["cost_ratio"], strict=True)
+        ]
+        for o in options
+    ]
+
+
+def report(run: Run, folder: Path, *argv: object) -> tuple[Page, Document]:
+    target = folder / "report.html"
+    code, out, err = run("analyze", *argv, "--json", "--html", target, "--force")
+    assert code == 0, err
+    return parse(target.read_text(encoding="utf-8")), json.loads(out)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--model", "Llama-3.1-70B", "--no-bound", "--pins", 9),
+        ("--capacity-gib", "0.7", "--skip", "bound,tails,coldstart"),
+        ("--engine", "sglang", "--gpu-gib", 40, "--no-bound"),
+        ("--engine", "vllm", "--gpu-gib", 18, "--no-bound"),
+    ],
+)
+def test_tables_equal_json(
+    run: Run, sample: Path, tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    page, document = report(run, tmp_path, sample, *options)
+    compare(page, document)
+
+
+@pytest.mark.parametrize("place", ["split-table", "policy-table", "pins-table", "capacity-table"])
+def test_the_comparison_bites(run: Run, sample: Path, tmp_path: Path, place: str) -> None:
+    page, document = report(run, tmp_path, sample)
+    compare(page, document)
+    page.tables[place][-1][-2] += "1"
+    with pytest.raises(AssertionError):
+        compare(page, document)
+
+
+@pytest.mark.traces
+def test_tables_equal_json_on_a_trace(run: Run, traces: Path, tmp_path: Path) -> None:
+    page, document = report(run, tmp_path, traces / "conversation_trace.jsonl")
+    compare(page, document)
+
+
+def test_it_is_what_the_other_renderings_say(run: Run, sample: Path, tmp_path: Path) -> None:
+    """The page has every sentence of the terminal's summary and footer."""
+    code, text, _ = run("analyze", sample, "--html", tmp_path / "r.html")
+    assert code == 0
+    page = parse((tmp_path / "r.html").read_text(encoding="utf-8"))
+    flat = " ".join(page.text.split())
+    short = text.partition("WORKLOAD")[0].partition("-\n")[2]
+    assert len(short.split()) > 20
+    assert " ".join(short.split()).split(". ")[0] in flat
+    for sentence in " ".join(short.split()).split(". "):
+        assert sentence in flat
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\ud800\u2028"
+
+
+def test_names_from_a_log_cannot_act(run: Run, write: Write, tmp_path: Path) -> None:
+    """A hostile file name, model, tenant and model name appear as text, and the JSON is whole."""
+    records = [
+        {"messages": [{"role": "user", "content": "x" * 3000}], "model": EVIL, "tenant": f"{EVIL}{n % 2}"}
+        for n in range(6)
+    ]  # fmt: skip
+    log = write(*records, name="<b onclick=alert(3)>'&\".jsonl")
+    model = tmp_path / "m.json"
+    shape = {"layers": 2, "d_model": 8, "heads": 2, "kv_heads": 1, "head_dim": 4, "d_ff": 16}
+    model.write_text(json.dumps({"name": EVIL, **shape}), encoding="utf-8")
+    options = ("--salt-field", "tenant", "--model-field", "model=*", "--model", model)
+    page, document = report(run, tmp_path, log, *options)
+    compare(page, document)
+    assert document["parameters"]["model"]["name"].startswith("</script>")
+    names = [tag for tag, _ in page.tags]
+    assert names.count("script") == names.count("/script") == 1
+    assert "img" not in names
+    assert "b" not in names
+    assert not [key for _, attrs in page.tags for key in attrs if key.startswith("on")]
+    assert "alert(1)" in page.text
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "\x00" not in text
+
+
+def test_it_needs_nothing_else(run: Run, sample: Path, tmp_path: Path) -> None:
+    page, _ = report(run, tmp_path, sample)
+    for tag, attrs in page.tags:
+        for key in ("src", "href", "xlink:href", "action", "poster", "data"):
+            target = attrs.get(key)
+            assert target is None or target.startswith(("#", "data:,")), (tag, attrs)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"@import|url\(|https?://", text.partition("<script")[0])
+    anchors = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    links = {(attrs["href"] or "")[1:] for tag, attrs in page.tags if tag == "a"}
+    assert len(links) >= 7
+    assert links <= anchors
+    assert len(text.encode()) < 200_000
+
+
+def test_every_figure_has_a_text_alternative_and_a_table(
+    run: Run, sample: Path, tmp_path: Path
+) -> None:
+    page, document = report(run, tmp_path, sample)
+    pictures = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
+    assert len(pictures) == 6
+    for attrs in pictures:
+        assert len(attrs["aria-label"] or "") > 80
+    others = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") != "img"]
+    assert all(attrs["aria-hidden"] == "true" for attrs in others)
+    best = document["capacity"]["recommended_bytes"]
+    assert any(gib(best) in (attrs["aria-label"] or "") for attrs in pictures)
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("figure") == tags.count("figcaption") == tags.count("details") == 3
+
+
+def test_question_1_ends_the_page(run: Run, write: Write, tmp_path: Path) -> None:
+    logs: list[list[Document]] = [[{"hash_ids": [n]} for n in range(150)], [{"prompt": ""}]]
+    for n, records in enumerate(logs):
+        target = tmp_path / f"{n}.html"
+        code, _, err = run("analyze", write(*records), "--html", target)
+        assert code == 0, err
+        page = parse(target.read_text(encoding="utf-8"))
+        assert "Not worth caching" in page.text
+        assert "capacity-table" not in page.tables
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"hash_ids": [1, 2]}, {"hash_ids": [1, 2]}],  # floor and working set are the same
+        [{"hash_ids": [1]}] * 3,
+        [{"hash_ids": [1, n]} for n in range(2, 40)] * 3,
+    ],
+)
+def test_small_logs_are_drawn(
+    run: Run, write: Write, tmp_path: Path, records: list[Document]
+) -> None:
+    page, document = report(run, tmp_path, write(*records))
+    compare(page, document)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "nan" not in re.sub(r"<script.*", "", text, flags=re.DOTALL).lower().replace("tenan", "")
+
+
+def test_files_are_refused_early(run: Run, sample: Path, tmp_path: Path) -> None:
+    taken = tmp_path / "taken.html"
+    taken.write_text("mine", encoding="utf-8")
+    other = tmp_path / "other.html"
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(sample.read_bytes())
+    link = tmp_path / "link.html"
+    link.symlink_to(log)
+    refused: list[tuple[tuple[object, ...], str]] = [
+        ((sample, "--html", taken), "exists; give --force"),
+        ((sample, "--html", tmp_path), "is a folder"),
+        ((sample, "--html", tmp_path / "no" / "r.html"), "no folder"),
+        ((sample, "--html", "-"), "needs a file of its own"),
+        ((sample, "--html", other, "-o", other), "-o names it too"),
+        ((sample, "--html", other, "--plot", other), "--html names it too"),
+        ((sample, "--plot", tmp_path / "r.pdf"), "ends in .png or .svg"),
+        ((log, "--html", log, "--force"), "is the log itself"),
+        ((log, "--html", link, "--force"), "is the log itself"),
+        ((log, "--plot", log, "--force"), "ends in .png or .svg"),
+    ]
+    for argv, words in refused:
+        code, out, err = run("analyze", *argv)
+        assert (code, out) == (2, ""), argv
+        assert words in err
+        assert len(err.splitlines()) <= 2
+    assert taken.read_text(encoding="utf-8") == "mine"
+    assert log.read_bytes() == sample.read_bytes()
+    assert not other.exists()
+    assert run("analyze", sample, "--html", taken, "--force")[0] == 0
+    assert taken.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_same_log_gives_the_same_bytes(run: Run, sample: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert run("analyze", sample, "--html", tmp_path / f"{name}.html", "-q")[0] == 0
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def row(size: int, lower: float) -> Recoverable:
+    values = dict.fromkeys(Recoverable.__dataclass_fields__, 0)
+    return Recoverable(**{**values, "bytes": size, "lower_bound_ratio": lower})  # type: ignore[arg-type]
+
+
+def test_the_bound_between_capacities_is_that_of_the_larger() -> None:
+    """By hand: a bound holds at every smaller capacity, never at a larger one."""
+    bound = Recovery("", 0, (row(10, 1.5), row(20, 1.2), row(40, 1.0)))
+    assert lower_steps(10, 100, bound) == [
+        (10, 1.5), (10, 1.5), (10, 1.2), (20, 1.2), (20, 1.0), (40, 1.0), (40, 1.0), (100, 1.0),
+    ]  # fmt: skip
+
+
+def test_scales() -> None:
+    for low, high in ((0.001, 0.0011), (0.3, 4000), (5, 5.1), (1e-6, 1e6)):
+        ticks = log_ticks(low, high, 6)
+        assert len(ticks) <= 6
+        assert ticks == sorted(ticks)
+        assert all(low <= t <= high for t in ticks)
+    for span in (1e-9, 0.37, 1, 12, 9.99e5):
+        step = nice_step(span, 5)
+        assert span / step <= 5 * (1 + 1e-9)
+        assert f"{step:e}"[0] in "125"
