@@ -29,18 +29,10 @@ def require_plot(target: str) -> None:
         raise UsageError("--plot: needs matplotlib; pip install 'cache-worthy[plot]'")
 
 
-def draw(a: Analysis, target: str) -> bytes:
-    """The figure as a file of the kind that ``target`` ends in.
-
-    Raises
-    ------
-    UsageError
-        If question 1 ended the run, so that there is no curve.
-    """
+def draw(a: Analysis, target: str) -> bytes | None:
+    """The figure as a file of the kind that ``target`` ends in; None without a curve to draw."""
     if a.capacity is None or a.policy is None:
-        raise UsageError(
-            f"--plot {target}: nothing to draw, because caching is not worth enabling on this log"
-        )
+        return None
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -64,7 +56,7 @@ def draw(a: Analysis, target: str) -> bytes:
                 "s",
                 color="tab:green",
                 markersize=5,
-                label="certified lower bound: nobody is in the shaded part",
+                label="certified lower bound",
             )
         axes.plot(
             sizes,
@@ -88,13 +80,24 @@ def draw(a: Analysis, target: str) -> bytes:
         if a.parameters.capacity_bytes is not None:
             marks.append(("yours", a.parameters.capacity_bytes))
         for n, (name, size) in enumerate(marks):
-            axes.axvline(size / 2**30, color="black", linewidth=0.8, linestyle=":")
-            axes.annotate(
+            where, height = size / 2**30, 1.01 + 0.05 * n  # above the axes, where no curve can be
+            across = axes.get_xaxis_transform()  # x in GiB, y in heights of the axes
+            axes.plot(
+                [where, where],
+                [0, height + 0.03],
+                transform=across,
+                clip_on=False,
+                color="black",
+                linewidth=0.8,
+                linestyle=":",
+            )
+            left = size**2 < curve.points[0].bytes * w.working_set_bytes
+            axes.text(
+                where,
+                height,
                 f" {name}: {gib(size)} ",
-                (size / 2**30, 0.97 - 0.06 * n),
-                xycoords=("data", "axes fraction"),
-                ha="left" if size**2 < curve.points[0].bytes * w.working_set_bytes else "right",
-                va="top",
+                transform=across,
+                ha="left" if left else "right",
                 fontsize=8,
             )
         axes.set(
@@ -102,10 +105,11 @@ def draw(a: Analysis, target: str) -> bytes:
             xlabel="KV cache, GiB",
             ylabel="recompute over the compulsory minimum",
         )
-        title = f"{a.input.source}: {w.requests} requests, {a.parameters.model.name}"
+        title = f"{Path(a.input.source).name}: {w.requests} requests, {a.parameters.model.name}"
         axes.set_title(
             f"{title}\ncaching removes at most {percent(a.worth.ceiling)} of prefill recompute",
             fontsize=9,
+            pad=6 + 14 * len(marks),
             parse_math=False,
         )
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -113,7 +117,7 @@ def draw(a: Analysis, target: str) -> bytes:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_ylim(bottom=1)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=8, frameon=False, loc="best")
+        fig.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=3)
         out = io.BytesIO()
         metadata = {"Date": None} if target.lower().endswith(".svg") else {"Software": None}
         kind = Path(target).suffix.lower()[1:]

@@ -82,7 +82,7 @@ summary { cursor: pointer; color: var(--link); font-size: .9rem; padding: .3rem 
 .scroll:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 .caption { color: var(--soft); font-size: .875rem; margin: 1rem 0 .25rem; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--rule);
+th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid var(--rule);
   white-space: nowrap; }
 thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; white-space: pre; }
 tbody th { font-weight: 400; position: sticky; left: 0; background: var(--page); }

@@ -483,12 +483,12 @@ def _coldstart(cold: ColdStarts) -> str:
             "size",
             "reached",
             "settled",
-            *(f"{part}\n{rate}" for part in ("cold", "warm half") for rate in _RATES),
+            *(f"{part}\n{rate}" for part in ("cold", "warm") for rate in _RATES),
         ),
         rows,
     ) + _p(
         f"{cold.rule} (window {cold.window_requests}, half {cold.half_requests} requests). "
-        f"Rates: {cold.rates}.",
+        f"Cold: the whole log from an empty cache; warm: its second half. Rates: {cold.rates}.",
         "note",
     )
 
@@ -523,7 +523,10 @@ def _pins(a: Analysis, pins: Pins) -> str:
             str(p.blocks),
             str(p.subtree_blocks),
             gib(p.pin_bytes),
-            Cell(percent(p.protected_fraction), share=p.protected_fraction),
+            Cell(
+                percent(p.protected_fraction),
+                share=p.protected_cost / pins.pins[0].protected_cost,
+            ),
             str(p.first_request),
         )
         for n, p in enumerate(pins.pins)

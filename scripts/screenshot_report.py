@@ -3,13 +3,14 @@
     python scripts/screenshot_report.py [LOG] [-o DIR] [--figure]
 
 Analyses LOG (default: the constructed sample log), opens the report in each width and colour scheme,
-and writes report-WIDTH-SCHEME.png to DIR (default outputs). --figure writes the top of the wide, light
-one as figs/report.png for the README. Needs Chromium (apt-get install chromium) and playwright.
+and writes report-WIDTH-SCHEME.png to DIR (default outputs). --figure writes figs/report.png for the
+README instead: the tiles of the short answer and the capacity figure, the rest left out. Needs Chromium (apt-get install chromium) and playwright.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +24,7 @@ from cache_worthy.cli import main as cache_worthy
 WIDTHS = (1280, 390)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 FIGURE = ROOT / "figs" / "report.png"
+LEFT_OUT = "nav, section:has(#workload), section:has(#worth), section > p"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,9 +34,7 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "log", nargs="?", type=Path, default=ROOT / "examples" / "sample_log.jsonl", metavar="LOG"
-    )
+    parser.add_argument("log", nargs="?", default="examples/sample_log.jsonl", metavar="LOG")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "outputs", metavar="DIR")
     parser.add_argument("--figure", action="store_true", help="write figs/report.png")
     args = parser.parse_args(argv)
@@ -42,24 +42,31 @@ def main(argv: list[str] | None = None) -> int:
     if chromium is None:
         print("screenshot_report: no chromium; apt-get install chromium", file=sys.stderr)
         return 2
+    os.chdir(ROOT)
     args.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, open_chromium(chromium) as browser:
         page_file = Path(folder) / "report.html"
         code = cache_worthy(
-            ["analyze", str(args.log), "-q", "--html", str(page_file), "-o", f"{folder}/report.txt"]
+            ["analyze", args.log, "-q", "--html", str(page_file), "-o", f"{folder}/report.txt"]
         )
         if code:
             return code
+        if args.figure:
+            page = browser.new_page(viewport={"width": 900, "height": 1400}, color_scheme="light")
+            page.goto(page_file.as_uri())
+            page.add_style_tag(content=f"{LEFT_OUT} {{display: none}}")
+            box = page.locator("section:has(#capacity) > figure").bounding_box()
+            end = 1400 if box is None else box["y"] + box["height"] + 16
+            page.screenshot(path=FIGURE, clip={"x": 0, "y": 0, "width": 900, "height": end})
+            print(FIGURE)
+            return 0
         for width in WIDTHS:
             for scheme in SCHEMES:
                 page = browser.new_page(
-                    viewport={"width": width, "height": 1400 if args.figure else 900},
+                    viewport={"width": width, "height": 900},
                     color_scheme=scheme,
                 )
                 page.goto(page_file.as_uri())
-                if args.figure:
-                    page.screenshot(path=FIGURE)
-                    return 0
                 target = args.output / f"report-{width}-{scheme}.png"
                 page.screenshot(path=target, full_page=True)
                 print(target)

@@ -12,7 +12,7 @@ import os
 from cache_worthy import arguments as arg
 from cache_worthy.engine_replay import add_sglang_version
 from cache_worthy.engines import ENGINES
-from cache_worthy.output import Progress, check_output, to_json, write_output
+from cache_worthy.output import Progress, check_output, note, to_json, write_output
 from cache_worthy.sections import SECTIONS, parse_skip
 
 SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
@@ -149,7 +149,11 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         from cache_worthy.capacity_plot import draw
 
-        write_output(draw(analysis, args.plot), args.plot, args.force, "--plot")
+        figure = draw(analysis, args.plot)
+        if figure is None:
+            note(f"--plot {args.plot}: not drawn, as question 1 ended the run", args.quiet)
+        else:
+            write_output(figure, args.plot, args.force, "--plot")
     text = to_json(document("analyze", analysis)) if args.json else render(analysis)
     write_output(text, args.output, args.force)
     return 0
