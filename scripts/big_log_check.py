@@ -5,7 +5,8 @@
 Constructs a log of chat requests (invented words, sessions that grow, shared preambles), runs
 ``cache-worthy analyze --json`` on it in a process of its own, and reports that process's greatest
 resident memory, its time, and its time as a multiple of ``wc -l`` plus one ``json.loads`` a line
-over the same file. The file is deleted afterwards. --check exits 1 when memory reaches 1 GiB.
+over the same file; CPU seconds beside each, which hold on a machine that does other work too. The
+file is deleted afterwards. --check exits 1 when memory reaches 1 GiB.
 """
 
 from __future__ import annotations
@@ -56,13 +57,23 @@ def write_log(file: Path, size: int) -> int:
     return number
 
 
-def loads_seconds(file: Path) -> float:
-    """One ``json.loads`` a line."""
-    begun = time.perf_counter()
+def loads_seconds(file: Path) -> tuple[float, float]:
+    """One ``json.loads`` a line: seconds, and seconds of CPU."""
+    begun, used = time.perf_counter(), time.process_time()
     with file.open("rb") as lines:
         for line in lines:
             json.loads(line)
-    return time.perf_counter() - begun
+    return time.perf_counter() - begun, time.process_time() - used
+
+
+def timed(command: list[str]) -> tuple[float, float, str]:
+    """A command: its seconds, its seconds of CPU, and what it wrote."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begun = time.perf_counter()
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    took = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, out
 
 
 def main() -> int:
@@ -78,39 +89,28 @@ def main() -> int:
     try:
         requests = write_log(file, args.mib * 2**20)
         print(f"constructed: {file.stat().st_size} bytes, {requests} requests", flush=True)
-        begun = time.perf_counter()
-        subprocess.run(["wc", "-l", name], check=True, stdout=subprocess.DEVNULL)
-        counted = time.perf_counter() - begun
+        counted = timed(["wc", "-l", name])
         parsed = loads_seconds(file)
+        least = tuple(a + b for a, b in zip(counted[:2], parsed, strict=True))
+        print(f"wc -l {counted[0]:.2f} s + json.loads {parsed[0]:.2f} s = {least[0]:.2f} s "
+              f"({least[1]:.2f} s CPU)", flush=True)  # fmt: skip
+
+        def report(what: str, took: float, cpu: float) -> None:
+            print(f"{what} {took:.2f} s = {took / least[0]:.2f} times that "
+                  f"({cpu:.2f} s CPU, {cpu / least[1]:.2f} times)", flush=True)  # fmt: skip
+
         read = "import sys; from cache_worthy.ingest import read_log; read_log(sys.argv[1])"
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, "-c", read, name], check=True)
-        reading = time.perf_counter() - begun
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        begun = time.perf_counter()
-        command = [
-            sys.executable,
-            "-m",
-            "cache_worthy.cli",
-            "analyze",
-            name,
-            "--json",
-            "--no-bound",
-        ]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        took = time.perf_counter() - begun
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        document = json.loads(done.stdout)
-        peak = after.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        report("reading alone", *timed([sys.executable, "-c", read, name])[:2])
+        cli = [sys.executable, "-m", "cache_worthy.cli"]
+        took, cpu, out = timed([*cli, "analyze", name, "--json", "--no-bound"])
+        report("analyze", took, cpu)
+        document = json.loads(out)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        peak *= 1 if sys.platform == "darwin" else 1024
         found = document["input"]["requests"]
         blocks = document["workload"]["block_references"], document["workload"]["distinct_blocks"]
         print(f"requests {found}, block references {blocks[0]}, distinct blocks {blocks[1]}")
         print(f"peak memory of analyze: {peak / 2**20:.0f} MiB (limit {LIMIT / 2**20:.0f})")
-        print(f"wc -l {counted:.2f} s + json.loads {parsed:.2f} s = {counted + parsed:.2f} s")
-        least = counted + parsed
-        print(f"reading alone {reading:.2f} s = {reading / least:.2f} times that")
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(f"analyze {took:.2f} s ({cpu:.2f} s CPU) = {took / least:.2f} times that")
         return int(args.check and (peak >= LIMIT or found != requests))
     finally:
         file.unlink()
