@@ -251,6 +251,18 @@ def test_a_request_that_does_not_fit_now_waits_in_order() -> None:
         assert engine(10, on).serve(requests)[4].time_to_first_token < firsts[4]
 
 
+@pytest.mark.parametrize("on", [False, True])
+def test_nobody_overtakes_a_request_that_waits(on: bool) -> None:
+    """The second needs three blocks while two are free; the third needs one and waits behind it."""
+    requests = [EngineRequest((i, 2, 3, 4, i), n) for i, n in ((5, 4), (6, 8))]
+    requests.append(EngineRequest((7, 8), 2))
+    first, second, third = engine(4, on).serve(requests)
+    assert second.time_to_first_token > first.finished
+    assert third.time_to_first_token > second.time_to_first_token
+    alone = engine(4, on).serve([requests[0], requests[2]])
+    assert alone[1].time_to_first_token < alone[0].finished, "there was room for it"
+
+
 def batches(server: Engine, monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[int, int]]]:
     """Every decoding step as (first block of a sequence, position), one for each of its rows."""
     steps: list[list[tuple[int, int]]] = []

@@ -101,6 +101,10 @@ def publish_while_shared(pool: BlockPool) -> None:
     pool.publish(block, b"b")
 
 
+def publish_a_free_block(pool: BlockPool) -> None:
+    pool.publish(0, b"a")
+
+
 def free_while_referenced(pool: BlockPool) -> None:
     block = pool.take()
     pool._free[block] = None  # as a lost update would
@@ -116,6 +120,7 @@ def free_while_referenced(pool: BlockPool) -> None:
         publish_twice,
         publish_an_indexed_prefix,
         publish_while_shared,
+        publish_a_free_block,
         free_while_referenced,
     ],
 )
