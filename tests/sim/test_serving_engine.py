@@ -188,6 +188,24 @@ def test_agreement_tells_differences_and_margins() -> None:
     assert (other.identical, other.logit_difference) == (False, 9.0)
 
 
+def test_arrivals_are_at_the_rate_and_tenants_take_turns() -> None:
+    requests = chat_workload(8, vocabulary=512, requests=7, tenants=3, rate=4.0, answer_tokens=5)
+    assert [r.arrival for r in requests] == [i / 4 for i in range(7)]
+    assert {r.max_tokens for r in requests} == {5}
+    systems = [r.prompt[:8] for r in requests]
+    assert systems == [systems[i % 3] for i in range(7)]
+    assert len(set(systems)) == 3
+    bare = chat_workload(0, vocabulary=512, requests=7, tenants=1)
+    assert [r.prompt[8:] for r in requests] == [r.prompt for r in bare], "the same user turns"
+
+
+def test_arrivals_take_their_time() -> None:
+    """At 5 requests a second an idle engine finishes each before the next comes."""
+    requests = chat_workload(0, vocabulary=512, requests=4, rate=5.0, answer_tokens=2)
+    for r, s in zip(requests, engine(50, True, block_size=16).serve(requests), strict=True):
+        assert r.arrival + s.time_to_first_token < s.finished < r.arrival + 0.2
+
+
 PREFILLED = {64: (2546, 690), 128: (4594, 882), 256: (8690, 1266)}
 
 
