@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping
 
 from cache_worthy.errors import UsageError
+from cache_worthy.sim import fast
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest
@@ -170,6 +171,7 @@ Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
     policy, factory, capacity, size, cost = item
+    fast.expect_many(forest.requests)
     result = run_policy(policy, factory, forest, capacity, size, cost)
     typecode = "H" if forest.depth < 1 << 16 else "L"
     return dataclasses.replace(result, matched=array(typecode, result.matched))

@@ -30,7 +30,7 @@ class Tally:
     evicted_once: int
     evicted_size: int
     resident_size: int
-    matched: list[int]
+    matched: Sequence[int]
 
 
 def replay_interned(
@@ -70,10 +70,10 @@ def replay_interned(
     Time a request: static nodes on the missing part and online nodes on the matched path, plus
     log of the residents an eviction. Memory: static nodes plus nodes ever created.
     """
-    up = forest.parent
+    up = forest.parent.tolist()
     # The root is static node -1 (the list's last place) and online node 1: always resident, never
     # childless, so the loops below need no test for it.
-    end, start = [*forest.end, 0], forest.start
+    end, start = [*forest.end, 0], forest.start.tolist()
     resident = [*[0] * len(up), 1]  # static node -> online id, 0 when absent
     weight = rule.weight
     on_clock = rule.base == "clock"

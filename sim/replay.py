@@ -1,8 +1,9 @@
 """Replay of a trace under an eviction policy, in exact integers.
 
-One function, :func:`replay`, over two engines. The *reference* engine keeps node objects, finds
+One function, :func:`replay`, over three engines. The *reference* engine keeps node objects, finds
 each victim by a linear scan and raises on every broken invariant in the loop. The *interned*
-engine (:mod:`cache_worthy.sim.interned`) works on integers. They agree in every field of the
+engine (:mod:`cache_worthy.sim.interned`) works on integers, the *compiled* one
+(:mod:`cache_worthy.sim.compiled`) is the same loop as machine code. They agree in every field of the
 result. A policy without a :class:`~cache_worthy.sim.policies.base.KeyRule` runs on node objects
 with a heap.
 
@@ -19,15 +20,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cache_worthy.sim import fast
+from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, SegmentFn
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.interned import Tally, replay_interned
-from cache_worthy.sim.policies.base import EvictionPolicy
+from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.sim.tree import Node, Priority, RadixTree
 
-Engine = Literal["auto", "interned", "heap", "reference"]
+Engine = Literal["auto", "compiled", "interned", "heap", "reference"]
 
 CHECK_EVERY = 256
 """Requests between full checks of the tree in the reference engine (single events are checked as
@@ -116,9 +119,10 @@ def replay(
         In units of ``size_fn``; at least the size of the largest path.
     size_fn, cost_fn : SegmentFn, optional
         ``fn(block_ids, depth)``; KV bytes and prefill FLOPs of the default model by default.
-    engine : {"auto", "interned", "heap", "reference"}
+    engine : {"auto", "compiled", "interned", "heap", "reference"}
         "auto" is interned where the policy declares a key rule and both functions look at depths
-        only, else heap, or reference for a policy with ``dynamic = True``.
+        only (compiled for a large log where numba is installed), else heap, or reference for a
+        policy with ``dynamic = True``.
     pinned : iterable of int, optional
         Static nodes of the forest that stay, with their ancestors, from the first request that
         loads them on. They take their room in the same capacity. ``paths`` must then be a forest
@@ -169,21 +173,27 @@ def replay(
             raise InputError(f"pinned: policy {policy.name} names its victims itself")
         held, held_depths = hold(paths, nodes)
         _require_floor(held_floor(paths, held, held_depths, size_fn), capacity, held=True)
+    asked = engine
     if engine == "auto":
         if rule is not None and tabular:
             engine = "interned"
         else:
             engine = "reference" if policy.dynamic else "heap"
-    if engine == "interned":
+    if engine in ("interned", "compiled"):
         if rule is None:
-            raise InputError(f"engine 'interned': policy {policy.name} declares no key rule")
+            raise InputError(f"engine {engine!r}: policy {policy.name} declares no key rule")
         if not (isinstance(size_fn, DepthFn) and isinstance(cost_fn, DepthFn)):
-            raise InputError("engine 'interned': size_fn and cost_fn must have cumulative(depth)")
+            raise InputError(f"engine {engine!r}: size_fn and cost_fn must have cumulative(depth)")
         forest = paths if isinstance(paths, PrefixForest) else build_forest(paths)
         sizes = size_fn.cumulative(forest.depth)
         costs = cost_fn.cumulative(forest.depth)
         _require_floor(sizes[forest.depth], capacity)
-        tally = replay_interned(forest, rule, capacity, sizes, costs, held)
+        compiled = None
+        if held is None and (
+            engine == "compiled" or (asked == "auto" and fast.wanted(forest.requests))
+        ):
+            compiled = _compiled(forest, rule, capacity, sizes, costs, asked == "compiled")
+        tally = compiled or replay_interned(forest, rule, capacity, sizes, costs, held)
         references, distinct = forest.references, forest.distinct
         compulsory = _compulsory_of_forest(forest, costs)
     elif engine in ("heap", "reference"):
@@ -201,7 +211,9 @@ def replay(
         else:
             distinct, compulsory = _compulsory(rows, cost_fn)
     else:
-        raise InputError(f"engine {engine!r}: expected 'auto', 'interned', 'heap' or 'reference'")
+        raise InputError(
+            f"engine {engine!r}: expected 'auto', 'compiled', 'interned', 'heap' or 'reference'"
+        )
     return ReplayResult(
         policy=policy.name,
         capacity=capacity,
@@ -215,7 +227,7 @@ def replay(
         evicted_once=tally.evicted_once,
         evicted_size=tally.evicted_size,
         resident_size=tally.resident_size,
-        matched=tuple(tally.matched),
+        matched=tally.matched if isinstance(tally.matched, Ints) else tuple(tally.matched),
     )
 
 
@@ -262,6 +274,25 @@ def held_floor(
     return whole + max(rest, default=0)
 
 
+def _compiled(
+    forest: PrefixForest,
+    rule: KeyRule,
+    capacity: int,
+    sizes: Sequence[int],
+    costs: Sequence[int],
+    asked: bool,
+) -> Tally | None:
+    """The compiled engine's result; None where it cannot be exact and was not asked for by name."""
+    if not fast.available():
+        raise InputError("engine 'compiled': needs numba; pip install 'cache-worthy[fast]'")
+    from cache_worthy.sim.compiled import replay_compiled
+
+    tally = replay_compiled(forest, rule, capacity, sizes, costs)
+    if tally is None and asked:
+        raise InputError("engine 'compiled': these sizes or weights need the engine 'interned'")
+    return tally
+
+
 def _require_floor(floor: int, capacity: int, held: bool = False) -> None:
     if capacity < floor:
         beside = " beside what is pinned" if held else ""
@@ -273,8 +304,7 @@ def _require_floor(floor: int, capacity: int, held: bool = False) -> None:
 
 def _compulsory_of_forest(forest: PrefixForest, costs: Sequence[int]) -> int:
     """Cost of each distinct block once, from cumulative costs by depth."""
-    cost = costs.__getitem__
-    return sum(map(cost, forest.end)) - sum(map(cost, forest.start))
+    return sum(n * (costs[depth] - costs[depth - 1]) for depth, n in forest.depths.items())
 
 
 def _compulsory(rows: Sequence[Sequence[BlockId]], cost_fn: SegmentFn) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn, Protocol
@@ -255,6 +255,7 @@ def load_trace(source: str | Path) -> list[Request]:
     return list(iter_trace(source))
 
 
-def paths_of(requests: Iterable[Request]) -> tuple[tuple[BlockId, ...], ...]:
-    """The block paths of the requests, which is all that replay needs."""
-    return tuple(r.hash_ids for r in requests)
+def paths_of(requests: Iterable[Request]) -> Sequence[tuple[BlockId, ...]]:
+    """The block paths of the requests, which is all that replay needs; of a table, a view."""
+    view: Sequence[tuple[BlockId, ...]] | None = getattr(requests, "paths", None)
+    return tuple(r.hash_ids for r in requests) if view is None else view

@@ -141,8 +141,8 @@ def _first_line(error: Exception) -> str:
 class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
-    Ids are interned, so a request holds pointers: memory grows with distinct blocks, plus one
-    pointer a block reference.
+    Ids that are texts are interned, so a request holds pointers to them: memory grows with distinct
+    blocks, plus one pointer a block reference. Integers go into a column of integers.
 
     Parameters
     ----------
@@ -210,9 +210,11 @@ class Cutter:
                 "--block-size, or log whole prompts (SGLang: --log-requests-level 3; vLLM: no "
                 "--max-log-len)"
             )
-        keep = self._intern.setdefault
+        if self.intern and not set(map(type, ids)) <= {int}:
+            keep = self._intern.setdefault
+            ids = [keep(i, i) for i in ids]
         return Request(
-            hash_ids=tuple([keep(i, i) for i in ids] if self.intern else ids),
+            hash_ids=tuple(ids),
             input_length=length,
             output_length=prompt.output_length,
             timestamp=prompt.timestamp,

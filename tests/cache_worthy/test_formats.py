@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def analysed(run: Run, *argv: object) -> dict[str, Any]:
     return document
 
 
-def relative(requests: list[Request]) -> list[float | None]:
+def relative(requests: Sequence[Request]) -> list[float | None]:
     first = requests[0].timestamp
     return [None if r.timestamp is None or first is None else r.timestamp - first for r in requests]
 

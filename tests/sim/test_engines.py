@@ -16,12 +16,12 @@ from cache_worthy.sim.trace import BlockId, load_trace, paths_of
 
 
 def engines_of(policy: str) -> list[Engine]:
-    """The engines that can run a policy: interned needs a key rule, heap static priorities."""
+    """The engines that can run a policy: interned and compiled need a key rule, heap static priorities."""
     able: list[Engine] = ["reference"]
     if not POLICIES[policy].dynamic:
         able.append("heap")
     if POLICIES[policy].key_rule is not None:
-        able.append("interned")
+        able += ["interned", "compiled"]
     return able
 
 
@@ -78,7 +78,7 @@ def test_engines_agree_under_other_costs(
 def test_the_seven_run_on_every_engine() -> None:
     # A policy that lost its key rule would silently fall out of the comparison above.
     seven = ["lru", "recursive_lru", "landlord", "freq_landlord", "gdsf", "cost_only", "size_only"]
-    assert all(len(engines_of(policy)) == 3 for policy in seven)
+    assert all(len(engines_of(policy)) == 4 for policy in seven)
 
 
 @pytest.mark.slow

@@ -1,0 +1,193 @@
+"""The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
+
+Why it is there: at 120 thousand requests the capacity curve and the policy table are 76 replays, of
+half a second each in plain Python on one core and of a hundredth here (``scripts/bench_scale.py``).
+The loop is that of :func:`cache_worthy.sim.interned.replay_interned`, statement for statement, and
+that one is its oracle: every field of the result is the same, which needs the same floating-point
+operations in the same order and the same ties. What differs is where the numbers come from:
+
+* Keys are doubles, as there. Weights (``cost / size`` and the like) come from the policy's own
+  Python function, called once for every pair of depths that a node can have, because Python divides
+  integers beyond 2**53 exactly and machine code would not.
+* Costs never enter. The kernel returns blocks matched by request; totals are formed afterwards in
+  Python integers, because FLOPs of a long log do not fit 64 bits.
+* Sizes are integers of 64 bits; a capacity from 2**62 on goes to the plain engine. Evicted bytes
+  follow from the books in Python integers, and the kernel's own sum, modulo 2**64, must agree.
+
+Compiling takes seconds once; the machine code is kept beside this file, or where numba finds room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cache_worthy.sim.columns import Ints
+from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.interned import Tally
+from cache_worthy.sim.policies.base import KeyRule
+
+LARGEST = 1 << 62
+"""Sizes and capacities from here on are left to the plain engine."""
+
+_LEVELS = {"none": 0, "max": 1, "last": 2}
+
+
+def replay_compiled(
+    forest: PrefixForest,
+    rule: KeyRule,
+    capacity: int,
+    sizes: Sequence[int],
+    costs: Sequence[int],
+) -> Tally | None:
+    """As :func:`~cache_worthy.sim.interned.replay_interned`; None where it cannot be exact.
+
+    Raises
+    ------
+    InvariantError
+        If no victim is left or the books do not balance.
+    """
+    if capacity >= LARGEST or sizes[-1] >= LARGEST:
+        return None
+    keys, weights = _weights(forest, rule, sizes, costs)
+    if weights is None:
+        return None
+    a = _arrays(forest)
+    matched = np.empty(forest.requests, np.int32)
+    found = _kernels()["rules"](
+        a["terminal"], a["up"], a["start"], a["end"],
+        np.array(sizes, np.int64), capacity,
+        rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
+        rule.weight is not None, keys, weights, forest.depth + 1,
+        matched,
+    )  # fmt: skip
+    return _tally(forest, sizes, costs, matched, *map(int, found))
+
+
+def _tally(
+    forest: PrefixForest,
+    sizes: Sequence[int],
+    costs: Sequence[int],
+    matched: NDArray[np.int32],
+    status: int,
+    where: int,
+    evictions: int,
+    once: int,
+    evicted: int,
+    used: int,
+) -> Tally:
+    """What the kernel found, in exact integers."""
+    if status == 1:
+        raise InvariantError(f"request {where}: nothing can leave")
+    if status == 2:
+        raise InvariantError(f"static node {where} is resident and its parent is not")
+    if status:
+        raise InvariantError(f"the books say {used} resident, the nodes {where} (rule {status})")
+    found = np.bincount(matched, minlength=forest.depth + 1).tolist()
+    pairs = [(forest.lengths[depth] - n, depth) for depth, n in enumerate(found)]
+    loaded = sum(n * sizes[depth] for n, depth in pairs)
+    if (loaded - used - evicted) % (1 << 64):
+        raise InvariantError(f"{evicted} evicted, but {loaded} loaded and {used} resident")
+    return Tally(
+        total_cost=sum(n * costs[depth] for n, depth in pairs),
+        evictions=evictions,
+        evicted_once=once,
+        evicted_size=loaded - used,
+        resident_size=used,
+        matched=_as_ints(matched),
+    )
+
+
+def _as_ints(values: NDArray[np.int32]) -> Ints:
+    out = Ints("i")
+    out.frombytes(values.tobytes())
+    return out
+
+
+def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.int32]]:
+    """The forest for the kernels: the root is one more node, the last, and no index is negative."""
+    found: dict[str, NDArray[np.int32]] | None = forest.memo.get("arrays")
+    if found is None:
+        root = forest.nodes
+        columns = {
+            "terminal": (forest.terminal, ()),
+            "up": (forest.parent, (root,)),
+            "start": (forest.start, (0,)),
+            "end": (forest.end, (0,)),
+        }
+        found = {}
+        for name, (column, more) in columns.items():
+            array = np.append(np.frombuffer(column, np.int32), np.array(more, np.int32))
+            array[array < 0] = root
+            found[name] = array
+        forest.memo["arrays"] = found
+    return found
+
+
+def _pairs(forest: PrefixForest) -> NDArray[np.int64]:
+    """Depths ``(start, end)`` that an online node can have, as ``start * (depth + 1) + end``.
+
+    Such a node is a chain of static nodes, so it starts where one does and ends where one of those
+    below it does.
+    """
+    found: NDArray[np.int64] | None = forest.memo.get("pairs")
+    if found is None:
+        a = _arrays(forest)
+        start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
+        stride, root = forest.depth + 1, forest.nodes
+        above = np.arange(root, dtype=np.int32)
+        below = end[:-1]
+        parts = []
+        while len(above):
+            parts.append(np.unique(start[above] * stride + below))
+            above = up[above]
+            kept = above != root
+            above, below = above[kept], below[kept]
+        found = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+        forest.memo["pairs"] = found
+    return found
+
+
+def _weights(
+    forest: PrefixForest, rule: KeyRule, sizes: Sequence[int], costs: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """The weight of every pair of depths; None where a double would not do what Python does."""
+    if rule.weight is None:
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    pairs = _pairs(forest)
+    key = ("weights", rule.weight, tuple(sizes), tuple(costs))
+    found: NDArray[np.float64] | None = forest.memo.get(key)
+    if found is None:
+        stride = forest.depth + 1
+        values = []
+        for pair in pairs.tolist():
+            s, e = divmod(pair, stride)
+            value = rule.weight(sizes[e] - sizes[s], costs[e] - costs[s], s)
+            # Python adds an integer to the float level by rounding it once, as a double does; it
+            # multiplies and adds two integers without rounding.
+            exact = type(value) is float or (rule.mult == "one" and rule.base == "level")
+            if not exact and abs(value) >= 1 << 22:
+                return pairs, None
+            values.append(value)
+        try:
+            found = np.array([float(v) for v in values], np.float64)
+        except OverflowError:
+            return pairs, None
+        if not all(map(math.isfinite, values)):
+            return pairs, None
+        forest.memo[key] = found
+    return pairs, found
+
+
+@cache
+def _kernels() -> dict[str, Callable[..., Any]]:
+    """The machine code, compiled or loaded at the first call."""
+    from cache_worthy.sim import kernels
+
+    return {"rules": kernels.rules}

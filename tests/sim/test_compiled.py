@@ -1,0 +1,231 @@
+"""The compiled engine against the plain one (rank 5), and what it must leave to it."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cache_worthy.sim import compiled, fast
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.errors import InputError, InvariantError
+from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.interned import Tally, replay_interned
+from cache_worthy.sim.policies import POLICIES
+from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.replay import replay
+
+RULES = {name: p.key_rule for name, p in POLICIES.items() if p.key_rule is not None}
+
+
+def random_forest(
+    seed: int, requests: int = 400, symbols: int = 3, depth: int = 12
+) -> PrefixForest:
+    """Conversations that grow, branch and come back: splits, ends inside nodes, empty paths."""
+    rng = random.Random(seed)
+    paths: list[tuple[int, ...]] = [()]
+    for _ in range(requests):
+        base = rng.choice(paths[-30:])
+        kept = base[: rng.randint(0, len(base))]
+        more = tuple(rng.randrange(symbols) for _ in range(rng.randint(0, depth - len(kept))))
+        paths.append(kept + more)
+    return build_forest(paths)
+
+
+def both(
+    forest: PrefixForest, rule: KeyRule, capacity: int, sizes: list[int], costs: list[int]
+) -> tuple[Tally | None, Tally]:
+    return (
+        compiled.replay_compiled(forest, rule, capacity, sizes, costs),
+        replay_interned(forest, rule, capacity, sizes, costs),
+    )
+
+
+@pytest.mark.parametrize("policy", RULES)
+def test_it_agrees_field_by_field(policy: str) -> None:
+    evicted = 0
+    for seed in range(16):
+        forest = random_forest(seed)
+        depth = forest.depth
+        costs = (
+            BlockCost().cumulative(depth) if seed % 2 else [n * n * 7 + n for n in range(depth + 1)]
+        )
+        sizes = (
+            [3 * n for n in range(depth + 1)]
+            if seed % 3
+            else [n * (n + 1) for n in range(depth + 1)]
+        )
+        for room in (0, 7, 31, 10**6):
+            one, two = both(forest, RULES[policy], sizes[-1] + room, sizes, costs)
+            assert one == two
+            evicted += two.evictions
+    assert evicted > 4_000
+
+
+def test_totals_that_fit_no_64_bits() -> None:
+    model = Model(
+        "deep", layers=10**6, d_model=10**6, heads=64, kv_heads=8, head_dim=10**4, d_ff=10**6
+    )
+    forest = random_forest(3)
+    cost, size = BlockCost(model, 10**6), Wide()
+    costs, sizes = cost.cumulative(forest.depth), size.cumulative(forest.depth)
+    for rule in RULES.values():
+        one, two = both(forest, rule, sizes[-1] + size.block, sizes, costs)
+        assert one == two
+        assert two.total_cost > 2**64
+        assert two.evicted_size > 2**64  # the kernel's own sum has wrapped around
+    results = [
+        replay(forest, POLICIES["gdsf"](), 2 * sizes[-1], size, cost, engine=engine)
+        for engine in ("compiled", "interned", "heap", "reference")
+    ]
+    assert all(result == results[0] for result in results)
+    assert results[0].compulsory_cost > 2**64
+
+
+class Wide(BlockSize):
+    """10**17 units a block."""
+
+    @property
+    def block(self) -> int:
+        return 10**17
+
+    def __call__(self, block_ids: Sequence[object], depth: int, /) -> int:
+        return len(block_ids) * self.block
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        KeyRule(base="clock", weight=lambda size, cost, depth: cost),
+        KeyRule(base="level", mult="freq", weight=lambda size, cost, depth: cost),
+        KeyRule(base="level", weight=lambda size, cost, depth: float("inf")),
+        KeyRule(base="level", weight=lambda size, cost, depth: 10**400),
+    ],
+)
+def test_weights_that_doubles_cannot_carry_are_left_to_the_plain_engine(rule: KeyRule) -> None:
+    forest = random_forest(1, 20)
+    sizes = list(range(forest.depth + 1))
+    costs = [n * 2**60 for n in sizes]
+    assert compiled.replay_compiled(forest, rule, 100, sizes, costs) is None
+
+
+def test_capacities_beyond_62_bits_are_left_to_the_plain_engine() -> None:
+    forest = random_forest(1, 20)
+    assert replay(forest, POLICIES["lru"](), 1 << 62) == replay(
+        forest, POLICIES["lru"](), 1 << 62, engine="interned"
+    )
+    with pytest.raises(InputError, match="need the engine 'interned'"):
+        replay(forest, POLICIES["lru"](), 1 << 62, engine="compiled")
+
+
+def test_without_numba_the_plain_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(2)
+    capacity = 20 * BlockSize().block
+    with_it = replay(forest, POLICIES["gdsf"](), capacity, engine="compiled")
+    monkeypatch.setattr(fast, "SINGLE_FROM", 1)
+    assert fast.wanted(forest.requests)
+    assert replay(forest, POLICIES["gdsf"](), capacity) == with_it
+    monkeypatch.setattr(fast, "available", lambda: False)
+    assert not fast.wanted(10**9)
+    assert replay(forest, POLICIES["gdsf"](), capacity) == with_it
+    with pytest.raises(InputError, match="needs numba"):
+        replay(forest, POLICIES["gdsf"](), capacity, engine="compiled")
+
+
+def test_small_logs_do_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "_loaded", False)
+    fast.expect_many(fast.MANY_FROM - 1)
+    assert not fast.wanted(fast.SINGLE_FROM - 1)
+    fast.expect_many(fast.MANY_FROM)
+    assert fast.wanted(fast.LOADED_FROM)
+    assert not fast.wanted(fast.LOADED_FROM - 1)
+
+
+def test_broken_books_raise() -> None:
+    forest = random_forest(4)
+    sizes = list(range(forest.depth + 1))
+    matched = np.zeros(forest.requests, np.int32)
+    for status, words in ((1, "nothing can leave"), (2, "its parent is not"), (3, "the books say")):
+        with pytest.raises(InvariantError, match=words):
+            compiled._tally(forest, sizes, sizes, matched, status, 5, 0, 0, 0, 0)
+    with pytest.raises(InvariantError, match="loaded"):
+        compiled._tally(forest, sizes, sizes, matched, 0, 0, 0, 0, 1, 0)
+
+
+def test_another_process_gets_the_forest_alone() -> None:
+    forest = random_forest(5)
+    both(forest, RULES["gdsf"], 100, list(range(forest.depth + 1)), list(range(forest.depth + 1)))
+    assert forest.memo
+    sent = pickle.loads(pickle.dumps(forest))
+    assert sent == forest
+    assert not sent.memo
+
+
+#: Mistakes in the kernel's own text, which is plain Python when numba does not compile it.
+MUTANTS = {
+    "hits are not counted": ("freq[node] += 1\n", "pass\n"),
+    "the lower half starts afresh": ("freq[lower] = freq[leaf]", "freq[lower] = 1"),
+    "the upper half keeps its weight": (
+        "weights[leaf] = _weight(pairs, weights_of, start[head[leaf]] * stride + i)",
+        "pass",
+    ),
+    "the level follows every victim": ("level = max(level, value)", "level = value"),
+    "gdsf's level never falls": (
+        "elif level_rule == 2:",
+        "elif level_rule == 2 and value > level:",
+    ),
+    "ties go to the newer node": ("ids[above] <= node", "ids[above] >= node"),
+    "a parent without children is forgotten": ("if children[parent] == 0:", "if False:"),
+    "a pinned leaf may leave": (" or victim == leaf:", ":"),
+    "used once means nothing": ("if freq[victim] == 1:", "if freq[victim] > 1:"),
+    "a split keeps the lower half out of the heap": (
+        "heap = _push(heap_keys, heap_ids, heap, kept, lower)",
+        "pass",
+    ),
+}
+
+
+def plain_kernel(monkeypatch: pytest.MonkeyPatch, old: str = "", new: str = "") -> None:
+    """Have the kernel's text run as Python, with one piece of it changed."""
+    text = Path(compiled.__file__).with_name("kernels.py").read_text(encoding="utf-8")
+    changed = text.replace(old, new) if old else text
+    assert (changed != text) == bool(old)
+    changed = changed.replace("from numba import njit\n", "def njit(**k): return lambda f: f\n")
+    module = types.ModuleType("kernels")
+    exec(compile(changed, "kernels", "exec"), module.__dict__)  # noqa: S102
+    kernel: Callable[..., Any] = module.__dict__["rules"]
+    monkeypatch.setattr(compiled, "_kernels", lambda: {"rules": kernel})
+
+
+def differs() -> bool:
+    """Whether any policy on a few small forests comes out differently, or breaks an invariant."""
+    for seed in range(6):
+        forest = random_forest(seed, 150)
+        sizes = list(range(forest.depth + 1))
+        costs = [n * n * 7 + n for n in sizes]
+        for rule in RULES.values():
+            for room in (0, 9):
+                try:
+                    one, two = both(forest, rule, sizes[-1] + room, sizes, costs)
+                except (InvariantError, IndexError):
+                    return True
+                if one != two:
+                    return True
+    return False
+
+
+def test_the_text_itself_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_kernel(monkeypatch)
+    assert not differs()
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mistake_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_kernel(monkeypatch, *MUTANTS[name])
+    assert differs()
