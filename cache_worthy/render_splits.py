@@ -10,22 +10,34 @@ def render_splits(splits: Splits) -> list[str]:
     """The section: every part, which verdicts agree, and what the whole log's answer costs."""
     out = title("OVER TIME   the answers on each half and quarter")
     at = gib_short(splits.whole_bytes)
-    out += [
-        f"  {'':<10}{'':>9}{'':>9}{'floor':>8}{'allocate':>10}   {'':<21}{'cost at':>8}",
-        (
-            f"  {'part':<10}{'requests':>9}{'ceiling':>9}{'GiB':>8}{'GiB':>10}   "
-            f"{'cheapest there':<21}{at:>8}"
-        ),
-    ]
-    for part in splits.parts:
-        asked = "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes)
-        out.append(
-            f"  {part.name:<10}{part.requests:>9}{percent(part.ceiling):>9}"
-            f"{gib_short(part.floor_bytes):>8}{asked:>10}   {_policy(part):<21}"
-            f"{ratio(part.whole_cost_ratio):>8}"
-        )
-    out.append("")
-    return out + prose(splits_text(splits))
+    heads = (
+        ("", "", "", "floor", "allocate", "", "cost at"),
+        ("part", "requests", "ceiling", "GiB", "GiB", "cheapest there", at),
+    )
+    for part, requests, ceiling, floor, asked, who, there in (
+        *heads,
+        *map(splits_cells, splits.parts),
+    ):
+        line = f"  {part:<10}{requests:>9}{ceiling:>9}{floor:>8}{asked:>10}   {who:<21}{there:>8}"
+        out.append(line.rstrip())
+    return [*out, "", *prose(splits_text(splits))]
+
+
+def splits_cells(part: Part) -> tuple[str, str, str, str, str, str, str]:
+    """Name, requests, ceiling, floor, allocation, cheapest policy, cost of the whole's capacity."""
+    who = "not worth caching"
+    if part.best_policy is not None:
+        saves = f" {percent(part.saving_fraction, 2)}" if part.saving_fraction else ""
+        who = f"{part.best_policy.rpartition(':')[2][:13]}{saves}"
+    return (
+        part.name,
+        str(part.requests),
+        percent(part.ceiling),
+        gib_short(part.floor_bytes),
+        "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes),
+        who,
+        ratio(part.whole_cost_ratio),
+    )
 
 
 def splits_text(splits: Splits) -> str:
@@ -68,11 +80,3 @@ def splits_flag(splits: Splits) -> str | None:
     if not splits.disagree:
         return None
     return f"Halves and quarters of this log differ on {', '.join(splits.disagree)}."
-
-
-def _policy(part: Part) -> str:
-    if part.best_policy is None:
-        return "not worth caching"
-    if part.saving_fraction:
-        return f"{part.best_policy[:13]} {percent(part.saving_fraction, 2)}"
-    return part.best_policy[:20]

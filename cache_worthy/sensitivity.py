@@ -274,7 +274,7 @@ def family(
         if (other.linear, other.quadratic, size.block) != (a, b, own.block):
             members.append(
                 CostMember(
-                    other.name,
+                    other.name if other.name != model.name else f"{other.name} (shipped)",
                     other.linear,
                     other.quadratic,
                     size,

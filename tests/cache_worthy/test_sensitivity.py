@@ -397,6 +397,11 @@ def test_a_user_policy_is_replayed_under_every_member(sample: Path) -> None:
 
 
 def test_a_shipped_model_under_another_name_is_listed_once() -> None:
+    other = dataclasses.replace(DEFAULT_MODEL, layers=1)
+    assert [m.name for m in family(other, 512, 4)][-2:] == [
+        f"{DEFAULT_MODEL.name} (shipped)",
+        "Llama-3.1-70B",
+    ]
     renamed = dataclasses.replace(DEFAULT_MODEL, name="mine")
     names = [m.name for m in family(renamed, 512, 4)]
     assert names == ["mine", "attention x0.5", "attention x2", "linear only", "Llama-3.1-70B"]
