@@ -26,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 
 #: Packages whose version belongs beside a figure, where they are installed.
-PACKAGES = ("numpy", "numba", "orjson", "pulp", "highspy", "kvcache-simulator", "libcachesim")
+PACKAGES = (
+    "numpy", "numba", "orjson", "pulp", "highspy", "kvcache-simulator", "libcachesim", "aiohttp",
+    "uvicorn",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,14 +94,14 @@ class LogFile:
             new = path not in self.files
             # Prompts may be in it: for its owner alone.
             handle = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if new else 0), 0o600
+                path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_EXCL if new else 0), 0o600
             )
             try:
                 if fcntl is not None:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._size = os.fstat(handle).st_size
                 # A run that was killed may have left half a record: that line stays its own.
-                self._torn = self._size > 0 and os.pread(handle, 1, self._size - 1) != b"\n"
+                self._torn = self._size > 0 and _last_byte(path) != b"\n"
             except BaseException:
                 os.close(handle)
                 raise
@@ -145,6 +145,12 @@ class LogFile:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
 
 
 def _is_stream(path: Path) -> bool:

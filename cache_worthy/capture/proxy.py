@@ -230,8 +230,8 @@ class _Exchange:
                     pass
 
     def _body_done(self) -> None:
-        if self.entry is not None:
-            self.proxy.recorder.body_done(self.entry)
+        if self.entry is not None and not self.proxy.recorder.body_done(self.entry):
+            self.entry = None
         self.watcher = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -256,7 +256,6 @@ class _Exchange:
             self.entry.answer = Answer(
                 find.get(b"content-type", b""),
                 find.get(b"content-encoding", b""),
-                self.proxy.recorder.longest,
             )
         length = find.get(b"content-length")
         left = int(length) if length is not None and length.isdigit() else None

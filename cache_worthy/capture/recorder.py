@@ -198,21 +198,21 @@ class Recorder:
         self._release(entry)
         return False
 
-    def body_done(self, entry: Entry) -> None:
-        """The body has ended: cut it while the server works on it."""
+    def body_done(self, entry: Entry) -> bool:
+        """The body has ended: cut it while the server works on it; False if it will not be recorded."""
         entry.whole = True
-        self._jobs.put((self._prepare, entry, _nothing))
+        return self._put(self._prepare, entry, _nothing)
 
     def leave(self, entry: Entry) -> None:
         """The answer has ended: write the record when there is time."""
-        self._finish_job(entry, _nothing)
+        self._put(self._finish, entry, _nothing)
 
-    def _finish_job(self, entry: Entry, done: Callable[[], None]) -> bool:
+    def _put(self, work: Callable[[Entry], None], entry: Entry, done: Callable[[], None]) -> bool:
         if self._jobs.qsize() > WAITING:
             self.counts.no_room += 1
             self._release(entry)
             return False
-        self._jobs.put((self._finish, entry, done))
+        self._jobs.put((work, entry, done))
         return True
 
     async def finish(self, entry: Entry) -> None:
@@ -227,7 +227,7 @@ class Recorder:
             with contextlib.suppress(RuntimeError):  # the loop is gone
                 loop.call_soon_threadsafe(_settle, done, True)
 
-        if not self._finish_job(entry, tell):
+        if not self._put(self._finish, entry, tell):
             return
         timer = loop.call_later(PATIENCE, _settle, done, False)
         try:

@@ -18,6 +18,9 @@ from cache_worthy.ingest.record import count
 LONGEST_LINE = 1 << 20
 """A longer line of a stream is not looked at."""
 
+TAIL = 1 << 16
+"""Bytes kept of the end of a JSON answer, where every vendor writes the usage."""
+
 PIECE = 1 << 20
 """Bytes unpacked at a time, so that a small answer cannot fill the memory."""
 
@@ -104,8 +107,6 @@ class Answer:
     content_type, encoding : bytes
         Of the answer; a type that is neither JSON nor an event stream, or an encoding other than
         gzip and deflate, is not looked at.
-    limit : int
-        Most bytes to keep of a JSON answer; a longer one is given up.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class Answer:
         Whether a stream's last event was seen; what closes the connection then cuts nothing off.
     """
 
-    def __init__(self, content_type: bytes, encoding: bytes, limit: int) -> None:
+    def __init__(self, content_type: bytes, encoding: bytes) -> None:
         kind = content_type.split(b";")[0].strip().lower()
         coding = encoding.strip().lower()
         self.ended = False
@@ -127,8 +128,8 @@ class Answer:
             b"deflate",
         )
         self._inflate = zlib.decompressobj(47) if coding not in (b"", b"identity") else None
-        self._limit = limit
         self._kept = bytearray()
+        self._cut = False
         self._skipping = False
         self._first = self._last = b""
 
@@ -156,8 +157,9 @@ class Answer:
     def _take(self, data: bytes) -> None:
         if not self._stream:
             self._kept += data
-            if len(self._kept) > self._limit:
-                self._give_up()
+            if len(self._kept) > 2 * TAIL:
+                del self._kept[:-TAIL]
+                self._cut = True
             return
         end = data.rfind(b"\n") + 1
         if end:
@@ -186,10 +188,21 @@ class Answer:
         if not self._on:
             return Usage()
         parts = [self._first[5:], self._last[5:]] if self._stream else [bytes(self._kept)]
+        if self._cut:
+            # Inside a string the quotes of such a key would be escaped, and match nothing.
+            start = max((m.start() for m in _USAGE.finditer(parts[0])), default=0)
+            parts = [b"{" + parts[0][start:]]
         found = []
         for part in parts:
             try:
-                found.append(json.loads(part))
+                found.append(_first_pair(part) if self._cut else json.loads(part))
             except (ValueError, RecursionError):
                 continue
         return usage_of(found)
+
+
+def _first_pair(text: bytes) -> object:
+    """The first key and its value of what begins as a JSON object."""
+    key, _, rest = text.decode("utf-8", "replace").partition(":")
+    value, _ = json.JSONDecoder().raw_decode(rest.lstrip())
+    return {key.strip('{" '): value}

@@ -178,6 +178,10 @@ def run(args: argparse.Namespace) -> int:
             note(f"http://{here}:{where[1]} -> {upstream}, recording to {log.files[-1] if log.files else args.output}"
                  "; Ctrl-C stops", args.quiet)  # fmt: skip
 
+        if args.allow_remote:
+            note(
+                "--allow-remote: whoever reaches this port uses the server, unencrypted", args.quiet
+            )
         serve(
             Settings(sock, upstream, float(args.grace)),
             recorder,

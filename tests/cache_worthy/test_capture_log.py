@@ -12,17 +12,22 @@ import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from capture_check import Capture, Request, Upstream, fetch
 
+import cache_worthy.capture.recorder as recorder_module
 from cache_worthy.capture.logfile import LogFile
+from cache_worthy.capture.recorder import Recorder
 from cache_worthy.capture.usage import Answer, Usage
 from cache_worthy.errors import UsageError
-from cache_worthy.ingest import read_log
+from cache_worthy.ingest import IngestOptions, read_log
+from cache_worthy.ingest.blocks import Cutter
+from cache_worthy.sections import SECTIONS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -112,7 +117,7 @@ def traffic(count: int) -> list[tuple[bytes, dict[str, Any]]]:
 
 
 def analysis(run: Run, *argv: object) -> dict[str, Any]:
-    code, out, err = run("analyze", *argv, "--json", "--skip", "bound")
+    code, out, err = run("analyze", *argv, "--json", "--skip", ",".join(SECTIONS))
     assert code == 0, err
     document: dict[str, Any] = json.loads(out)
     return document
@@ -137,7 +142,7 @@ def test_the_log_is_analysed_as_the_traffic(
     cutting = ("--block-size", 64, "--template", "chatml")
     options = [] if keep else cutting
     running = Capture(upstream.port, tmp_path / "log.jsonl", *options, *["--keep-text"] * keep)
-    sent = traffic(120)
+    sent = traffic(100)
     bodies = [(path, json.dumps(body).encode()) for path, body in sent]
     bodies[::4] = [(path, gzip.compress(body)) for path, body in bodies[::4]]
     send(running.port, bodies)
@@ -279,8 +284,8 @@ def test_kill_9_loses_only_what_was_under_way(run: Run, upstream: Upstream, tmp_
     running = Capture(upstream.port, tmp_path / "log.jsonl")
     done: list[int] = []
     thread = load(running.port, threading.Event(), done)
-    while len(done) < 200:
-        pass
+    while len(done) < 100:
+        time.sleep(0.001)
     code, _, _ = running.stop(signal.SIGKILL)
     assert code == -signal.SIGKILL
     thread.join(10)
@@ -403,7 +408,7 @@ EVENTS = (
 @pytest.mark.parametrize("packed", [False, True])
 def test_usage_in_pieces_of_any_size(size: int, packed: bool) -> None:
     data = gzip.compress(EVENTS) if packed else EVENTS
-    answer = Answer(b"text/event-stream; charset=utf-8", b"gzip" if packed else b"", 1000)
+    answer = Answer(b"text/event-stream; charset=utf-8", b"gzip" if packed else b"")
     for at in range(0, len(data), size):
         answer.feed(data[at : at + size])
     assert answer.usage() == Usage(prompt=35, output=12, cached=30)
@@ -416,7 +421,11 @@ def test_usage_that_cannot_be_read_is_none() -> None:
         (b"application/json", b"", b"[" * 900),
         (b"application/json", b"gzip", b"not gzip"),
         (b"application/json", b"br", b'{"usage": {"prompt_tokens": 3}}'),
-        (b"application/json", b"", b'{"usage": {"prompt_tokens": 3}}' + b" " * 2000),
+        (
+            b"application/json",
+            b"",
+            b'{"usage": {"prompt_tokens": 3}, "x": "' + b"y" * 300_000 + b'"}',
+        ),
         (b"text/plain", b"", b'{"usage": {"prompt_tokens": 3}}'),
         (b"text/event-stream", b"", b'data: {"usage": {"prompt_tokens"\n\ndata: {"usage": {}}\n\n'),
         (
@@ -425,7 +434,67 @@ def test_usage_that_cannot_be_read_is_none() -> None:
             b'data: {"usage": {"prompt_tokens": 3}, "x": "' + b"y" * 3_000_000 + b'"}\n',
         ),
     ):
-        answer = Answer(kind, encoding, 1000)
+        answer = Answer(kind, encoding)
         for at in range(0, len(data), 500_000):
             answer.feed(data[at : at + 500_000])
         assert answer.usage() == Usage()
+
+
+def test_usage_at_the_end_of_a_long_answer() -> None:
+    fake = json.dumps('"usage": {"prompt_tokens": 4}')
+    data = (
+        b'{"x": "' + b"y" * 500_000 + b'", "usage" : {"prompt_tokens": 3}, "z": %s}' % fake.encode()
+    )
+    for size in (1000, 100_000, 1_000_000):
+        answer = Answer(b"application/json", b"")
+        for at in range(0, len(data), size):
+            answer.feed(data[at : at + size])
+        assert answer.usage() == Usage(prompt=3)
+
+
+class _Stuck:
+    """A log on a disk that stands still until it is let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.written: list[bytes] = []
+
+    def write(self, record: bytes) -> None:
+        self.go.wait(30)
+        self.written.append(record)
+
+
+def test_a_disk_that_stands_still_delays_one_answer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first end of an answer waits a quarter of a second, the next ones not at all; no more wait
+    for the disk than may, and all of those are written when it goes on."""
+    monkeypatch.setattr(recorder_module, "WAITING", 50)
+    log, said = _Stuck(), list[str]()
+    recorder = Recorder(
+        cast(LogFile, log),
+        Cutter(IngestOptions(), intern=False),
+        bytes(32),
+        keep_text=False,
+        longest=1 << 20,
+        say=said.append,
+    )
+
+    async def one() -> float:
+        entry = recorder.begin("")
+        began = time.monotonic()
+        if recorder.take(entry, b'{"prompt": "a"}') and recorder.body_done(entry):
+            await recorder.finish(entry)
+        return time.monotonic() - began
+
+    async def many() -> list[float]:
+        return [await one() for _ in range(100)]
+
+    took = asyncio.run(many())
+    assert 0.2 < took[0] < 2
+    assert sum(took[1:]) < 1
+    log.go.set()
+    assert recorder.close(10)
+    assert len(log.written) == recorder.counts.recorded > 20
+    assert recorder.counts.recorded + recorder.counts.no_room == 100
+    times = [json.loads(line)["timestamp"] for line in log.written]
+    assert times == sorted(set(times))
+    assert said == []
