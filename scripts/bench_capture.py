@@ -108,7 +108,7 @@ async def by_turns(direct: int, through: int, data: bytes, rounds: int) -> tuple
     """Times without and with the proxy, request by request."""
     lines = [await Line(direct).open(), await Line(through).open()]
     times: tuple[Times, Times] = ([], [])
-    for _ in range(20):
+    for _ in range(min(20, rounds)):
         for line in lines:
             await line.ask(data)
     for _ in range(rounds):

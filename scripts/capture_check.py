@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,6 +206,7 @@ class Capture:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        weakref.finalize(self, self.process.kill)  # however the caller ends
         self.lines: list[str] = []
         self.port = 0
         assert self.process.stderr is not None

@@ -33,11 +33,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ("h1_check.py",),
     ("oracle_check.py",),
     ("blocks_check.py",),
+    ("capture_check.py", "--requests", "1000"),
 )
 
 #: What --full runs in the place of a step.
 FULL: dict[tuple[str, ...], tuple[str, ...]] = {
     ("replay_check.py",): ("replay_check.py", "--full"),
+    ("capture_check.py", "--requests", "1000"): ("capture_check.py",),
 }
 
 

@@ -6,11 +6,13 @@
 
 Clients see the server's own answers, byte for byte and as they come: streams, errors and all. POST
 requests to .../chat/completions, .../completions, .../responses and .../messages are recorded;
-everything else is only passed on. Websockets are refused.
+everything else is only passed on. No header is added; Host becomes the server's; trailers are dropped;
+websockets are refused.
 
 A record holds: arrival time, model, status, lengths, cached tokens where the server reports them,
-and one number a block of the prompt, hashed under a secret key. Nothing of the text can be read from
-it. The key is fresh for each run and never written, unless --key-file keeps it, so that several runs
+and one number a block of the prompt, hashed under a secret key. No text can be read from it or tried
+against it; what still shows is how long prompts are, when they came, and which share how long a prefix
+(cache-worthy convert --anonymise coarsens the times too). The key is fresh for each run and never written, unless --key-file keeps it, so that several runs
 give the same prompt the same numbers. How prompts are cut (--block-size, --tokenizer, --template) is
 fixed when they are recorded; --keep-text keeps the prompts themselves instead, which analyze can cut
 anew. Headers, credentials, query strings and answers are never recorded.
@@ -23,8 +25,8 @@ served; "ended" says who broke it. Answers stream no length unless the client as
 
 The record is written before the client sees the end of its answer, so a crash loses only requests
 under way. Where the log cannot be written it says so once, counts the lost records and goes on
-passing requests. A body over --max-body-mib is passed on and not recorded. Bodies wait for nothing in
-memory beyond that: a slow reader slows the server.
+passing requests. A body over --max-body-mib is passed on and not recorded. Nothing is buffered on the
+way: a slow reader slows the server.
 
 Exit code 0 when stopped by SIGINT or SIGTERM, 1 if records were lost, 2 if it could not start.
 """
@@ -178,6 +180,8 @@ def run(args: argparse.Namespace) -> int:
             note(f"http://{here}:{where[1]} -> {upstream}, recording to {log.files[-1] if log.files else args.output}"
                  "; Ctrl-C stops", args.quiet)  # fmt: skip
 
+        if args.append and args.keep_text and args.key_file is None:
+            note("without --key-file a cache_salt counts as another in each run", args.quiet)
         if args.allow_remote:
             note(
                 "--allow-remote: whoever reaches this port uses the server, unencrypted", args.quiet

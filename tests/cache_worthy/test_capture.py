@@ -367,6 +367,17 @@ def test_expect_continue(capture: Capture) -> None:
         assert read_until(sock, ANSWER)
 
 
+def test_requests_sent_ahead_are_answered_in_order(capture: Capture) -> None:
+    """Pipelined: three on one connection before the first answer."""
+    rows = len(capture.rows())
+    with socket.create_connection(("127.0.0.1", capture.port), 10) as sock:
+        sock.sendall(b"".join(post(chat("x" * 2048 * n)) for n in (3, 1, 2)))
+        got = b""
+        while got.count(ANSWER) < 3:
+            got += sock.recv(65536)
+    assert [len(row["hash_ids"]) for row in capture.rows()[rows:]] == [4, 2, 3]
+
+
 def test_what_belongs_to_one_hop_stays_there(upstream: Upstream, capture: Capture) -> None:
     async def hops(
         request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
