@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.layout import gib, percent, ratio
@@ -339,3 +340,90 @@ def reuse_figure(bins: Sequence[ReuseBin], description: str) -> str:
         return drawing.text("Reuse distance", description)
 
     return both(draw)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A row of :func:`interval_figure`: a line from ``low`` to ``high``, and a point on it.
+
+    Attributes
+    ----------
+    label, value : str
+        Above the line, left and right.
+    low, high, point : float
+    title : str
+        On hover.
+    """
+
+    label: str
+    value: str
+    low: float
+    high: float
+    point: float
+    title: str
+
+
+def interval_figure(
+    name: str,
+    rows: Sequence[Interval],
+    axis: str,
+    description: str,
+    mark: tuple[float, str],
+    *,
+    log: bool,
+) -> str:
+    """One interval a row over a common axis, logarithmic in GiB or linear in percent.
+
+    Parameters
+    ----------
+    mark : tuple of (float, str)
+        Where a line goes through all rows, and what it is.
+    """
+    values = [v for row in rows for v in (row.low, row.high, row.point)] + [mark[0]]
+    low, high = min(values), max(values)
+    if high == low:
+        low, high = (low / 1.5, high * 1.5) if log else (low - 0.01, high + 0.01)
+
+    def draw(css: str, width: int) -> str:
+        pitch, top, bottom, left, right = 34.0, 24.0, 40.0, 8.0, 14.0
+        drawing = Drawing(width, top + pitch * len(rows) + bottom, css)
+        foot = drawing.height - bottom + 4
+
+        def x(value: float) -> float:
+            if log:
+                share = math.log(value / low) / math.log(high / low)
+            else:
+                share = (value - low) / (high - low)
+            return left + share * (width - left - right)
+
+        most = 8 if css == "wide" else 5
+        if log:
+            ticks = [(t, f"{t:g}") for t in log_ticks(low, high, most)]
+        else:
+            step = nice_step(high - low, most)
+            digits = max(0, -math.floor(math.log10(step)) - 2)
+            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+            ticks = [(n * step, percent(n * step + 0.0, digits)) for n in range(first, last + 1)]
+        for value, shown in ticks:
+            drawing.line(x(value), top, x(value), foot, "grid")
+            drawing.label(x(value), foot + 15, shown, anchor=_within(x(value), shown, width))
+        drawing.label(width / 2, drawing.height - 5, axis, "label axis-title", "middle")
+        at = x(mark[0])
+        drawing.line(at, top - 6, at, foot, "rule")
+        drawing.label(at, top - 10, mark[1], "label strong", _within(at, mark[1], width))
+        for n, row in enumerate(rows):
+            y = top + pitch * n + 14
+            drawing.label(0, y, row.label, "label strong")
+            drawing.label(width, y, row.value, anchor="end")
+            drawing.line(left, y + 10, width - right, y + 10, "grid")
+            drawing.line(x(row.low), y + 10, x(row.high), y + 10, "span")
+            drawing.mark("dot", x(row.point), y + 10, "lru", row.title)
+        return drawing.text(name, description)
+
+    return both(draw)
+
+
+def _within(x: float, text: str, width: float) -> str:
+    """Where to anchor a text at ``x`` so that it stays in the picture."""
+    half = CHARACTER * len(text) / 2
+    return "start" if x < half else "end" if x > width - half else "middle"

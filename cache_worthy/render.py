@@ -422,15 +422,19 @@ def _policy(table: PolicyTable, band: Band | None) -> list[str]:
     out += ["", "  QUESTION 5       VERDICT"]
     for row in table.rows:
         label = f" ({row.label})" if row.label else ""
-        across = render_sensitivity.at(band, row)
-        text = row.verdict if across is None else render_sensitivity.verdict(across, row.verdict)
         out += wrap(
-            f"{percent(row.fraction)}{label}  {text}",
+            f"{percent(row.fraction)}{label}  {policy_verdict(row, band)}",
             WIDTH,
             initial_indent="    ",
             subsequent_indent=" " * 10,
         )
     return out
+
+
+def policy_verdict(row: PolicyRow, band: Band | None) -> str:
+    """The answer to question 5 at one capacity; no winner where the band has none."""
+    across = render_sensitivity.at(band, row)
+    return row.verdict if across is None else render_sensitivity.verdict(across, row.verdict)
 
 
 _PIN_TITLES = {

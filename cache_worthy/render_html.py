@@ -14,15 +14,29 @@ from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
 from cache_worthy.coldstart import ColdStarts
 from cache_worthy.engines import EngineAdvice, pins_text
-from cache_worthy.figures import capacity_figure, reuse_figure, split_figure, swatch, text_of
+from cache_worthy.figures import (
+    Interval,
+    capacity_figure,
+    interval_figure,
+    reuse_figure,
+    split_figure,
+    swatch,
+    text_of,
+)
 from cache_worthy.html_style import STYLE
 from cache_worthy.layout import counted, gib, gib_short, percent, ratio
 from cache_worthy.output import to_json
 from cache_worthy.pins import Pins
-from cache_worthy.policy_table import PolicyTable
+from cache_worthy.pinsim import PinSim
+from cache_worthy.policy_table import WORTH_CHANGING, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_engine import NAMES, Typed, memory_facts, memory_parts
+from cache_worthy.render_pinsim import pinsim_text
+from cache_worthy.render_sensitivity import band_note, cheapest, saving_range, survivals
+from cache_worthy.render_splits import splits_text
 from cache_worthy.schema import document
+from cache_worthy.sensitivity import Band, PolicyBand
+from cache_worthy.splits import Splits
 from cache_worthy.tails import Tails
 from cache_worthy.workload import Workload
 
@@ -85,7 +99,7 @@ def _embedded(a: Analysis) -> str:
 def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
     """Anchor, title and content of each section that the run reached."""
     yield "workload", "Workload", _workload(a)
-    head, text = render.worth_text(a.worth)
+    head, text = render.worth_text(a.worth, a.band)
     yield "worth", "Question 1: is caching worth it?", _answer(head) + _p(text)
     if a.capacity is not None and a.policy is not None:
         yield (
@@ -99,15 +113,19 @@ def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
         yield (
             "recoverable",
             "Question 4: bound by capacity or by policy?",
-            _recoverable(a.bound, a.policy),
+            _recoverable(a.bound, a.policy, a.band),
         )
         yield (
             "policy",
             "Question 5: which policy?",
-            _policy(a.policy) if a.engine is None else _engine(a.engine, a.policy),
+            _policy(a.policy, a.band) if a.engine is None else _engine(a.engine, a.policy),
         )
     if a.tails is not None:
         yield "tails", "Tails: single requests", _tails(a.tails)
+    if a.band is not None and a.band.capacity is not None and a.band.policy is not None:
+        yield "band", "Sensitivity: other cost coefficients", _band(a.band, a.band.policy)
+    if a.splits is not None:
+        yield "splits", "Over time: halves and quarters", _splits(a.splits)
     if a.pin is not None:
         yield "pins", "Question 6: which prefixes to pin?", _pins(a, a.pin)
 
@@ -321,7 +339,7 @@ def _over(cost: int, w: Workload) -> float | None:
     return cost / w.compulsory_cost if w.compulsory_cost else None
 
 
-def _recoverable(bound: Recovery | None, table: PolicyTable) -> str:
+def _recoverable(bound: Recovery | None, table: PolicyTable, band: Band | None) -> str:
     if bound is None:
         return _answer("Not asked") + _p(render.NO_BOUND_TEXT)
     labels = [row.label for row in table.rows]
@@ -374,7 +392,7 @@ def _recoverable(bound: Recovery | None, table: PolicyTable) -> str:
             rows,
         ),
     )
-    return figure + verdicts + _p(render.recovery_text(bound), "note")
+    return figure + verdicts + _p(render.recovery_text(bound, band), "note")
 
 
 def _policy_rows(table: PolicyTable) -> list[list[str | Cell]]:
@@ -398,12 +416,15 @@ def _heads(table: PolicyTable) -> list[str]:
     return [f"{percent(row.fraction)}\n{gib_short(row.bytes)} GiB" for row in table.rows]
 
 
-def _policy(table: PolicyTable) -> str:
+def _policy(table: PolicyTable, band: Band | None) -> str:
     marks = ["* cheapest at that capacity"]
     if table.outside_oracle_coverage:
         marks.append("[!] your own policy, outside oracle coverage")
     verdicts = (
-        (f"{percent(row.fraction)}{f' ({row.label})' if row.label else ''}", row.verdict)
+        (
+            f"{percent(row.fraction)}{f' ({row.label})' if row.label else ''}",
+            render.policy_verdict(row, band),
+        )
         for row in table.rows
     )
     return (
@@ -514,6 +535,147 @@ def _tails(tails: Tails) -> str:
     return out + _p(f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}).", "note")
 
 
+def _band(band: Band, policy: Sequence[PolicyBand]) -> str:
+    def share(value: float | None, digits: int = 2) -> str:
+        return percent(value, digits)
+
+    intervals = [
+        Interval(
+            label=f"{percent(r.fraction)} = {gib(r.bytes)}",
+            value=saving_range(r),
+            low=r.saving_low,
+            high=r.saving_high,
+            point=own.saving_fraction,
+            title=f"{cheapest(r)}: {share(own.saving_fraction)} by {band.members[0].name}",
+        )
+        for r, own in zip(policy, band.members[0].rows, strict=True)
+    ]
+    description = "Saving against lru at each capacity, over all cost functions: " + "; ".join(
+        f"{i.label} {i.value}" for i in intervals
+    )
+    picture = interval_figure(
+        "Saving across the band",
+        intervals,
+        "saving against lru",
+        f"{description}.",
+        (WORTH_CHANGING, "worth changing"),
+        log=False,
+    )
+    members = _table(
+        "members-table",
+        "Answers under each cost function",
+        ("cost function", "ceiling", "allocate", "of the working set", "cost there"),
+        [
+            (
+                m.name,
+                percent(m.ceiling),
+                "--" if m.recommended_bytes is None else gib(m.recommended_bytes),
+                share(m.recommended_fraction),
+                ratio(m.recommended_cost_ratio),
+            )
+            for m in band.members
+        ],
+    )
+    savings = _table(
+        "band-table",
+        "Question 5 across the band",
+        ("capacity", "size", "saving, least", "most", "worth it", "cheapest"),
+        [
+            (
+                percent(r.fraction),
+                gib(r.bytes),
+                share(r.saving_low),
+                share(r.saving_high),
+                r.worth_changing,
+                Cell(cheapest(r), "words"),
+            )
+            for r in policy
+        ],
+    )
+    return (
+        _facts(survivals(band), "survivals")
+        + _figure(
+            picture,
+            [],
+            f"From the least to the largest saving; the dot is {band.members[0].name}.",
+            savings + members,
+        )
+        + _p(band_note(band), "note")
+    )
+
+
+def _splits(splits: Splits) -> str:
+    drawn = [
+        Interval(
+            label=p.name,
+            value=gib(p.recommended_bytes),
+            low=p.floor_bytes / 2**30,
+            high=p.recommended_bytes / 2**30,
+            point=p.recommended_bytes / 2**30,
+            title=f"{p.name}: floor {gib(p.floor_bytes)}, allocate {gib(p.recommended_bytes)}",
+        )
+        for p in splits.parts
+        if p.recommended_bytes is not None
+    ]
+    description = "; ".join(i.title for i in drawn)
+    picture = interval_figure(
+        "Capacity over time",
+        drawn,
+        "KV cache, GiB (log scale)",
+        f"What each part of the log asks for. {description}.",
+        (splits.whole_bytes / 2**30, "whole log"),
+        log=True,
+    )
+    rows = [
+        (
+            p.name,
+            str(p.requests),
+            percent(p.ceiling),
+            gib(p.floor_bytes),
+            "--" if p.recommended_bytes is None else gib(p.recommended_bytes),
+            "not worth caching" if p.best_policy is None else p.best_policy,
+            percent(p.saving_fraction, 2),
+            ratio(p.whole_cost_ratio),
+        )
+        for p in splits.parts
+    ]
+    numbers = _table(
+        "splits-table",
+        "The answers on each part",
+        (
+            "part",
+            "requests",
+            "ceiling",
+            "floor",
+            "allocate",
+            "cheapest",
+            "saves",
+            f"cost at {gib(splits.whole_bytes)}",
+        ),
+        rows,
+    )
+    caption = "From the floor of each part to the capacity that it asks for."
+    return _p(splits_text(splits)) + _figure(picture, [], caption, numbers)
+
+
+def _pinsim(sim: PinSim) -> str:
+    out = "<h3>Simulated</h3>" + _p(f"A{pinsim_text(sim)[1:]}.")
+    if sim.gain is None:
+        return out
+    changes = (
+        ("blocks of the pinned prefixes", sim.gain.pinned),
+        ("all other blocks, in the room left", sim.gain.rest),
+        (f"{counted(sim.gain.outside_requests, 'request')} through no pin", sim.gain.outside),
+        ("all", sim.gain.total),
+    )
+    return out + _table(
+        "pinsim-table",
+        "Recompute in FLOPs, without and with the pins",
+        ("", "without", "with pins", "saved"),
+        [(name, f"{c.before:.3e}", f"{c.after:.3e}", f"{c.saved:.2e}") for name, c in changes],
+    )
+
+
 def _pins(a: Analysis, pins: Pins) -> str:
     rows = [
         (
@@ -549,6 +711,7 @@ def _pins(a: Analysis, pins: Pins) -> str:
             ),
             rows,
         )
-        + _p(render.together_text(pins))
+        + _p(render.together_text(pins, a.band))
+        + ("" if a.pinsim is None else _pinsim(a.pinsim))
         + _p(note, "note")
     )

@@ -16,30 +16,40 @@ def section(band: Band) -> list[str]:
     if band.capacity is None or band.policy is None:
         return []
     out = title("SENSITIVITY   what survives other cost coefficients")
-    out += fact("family", ", ".join(m.name for m in band.members))
-    out += fact("worth caching", f"{_survival(band.ceiling.flips)}: ceiling {ceiling_range(band)}")
-    out += fact(
-        "allocate",
-        f"{_survival(band.capacity.flips)}: {capacity_range(band, 2)} = {_memory(band.capacity)}",
-    )
-    if band.bound is not None:
-        out += fact("question 4", bound_mark(band.bound))
-    if band.pin is not None:
-        out += fact(
-            "top pin",
-            f"{_survival(band.pin.flips)}: protects {_range(band.pin.low, band.pin.high)}",
-        )
+    for name, text in survivals(band):
+        out += fact(name, text)
     out += ["", f"  {'capacity':>8}{'saving against lru':>22}{'worth it':>10}   cheapest"]
     for row in band.policy:
-        saving = _saving(row)
+        saving = saving_range(row)
         out += wrap(
             cheapest(row),
             WIDTH + 8,
             initial_indent=f"  {percent(row.fraction):>8}{saving:>22}{row.worth_changing:>10}   ",
             subsequent_indent=" " * 45,
         )
-    out.append("")
-    out += prose(
+    return [*out, "", *prose(band_note(band))]
+
+
+def survivals(band: Band) -> list[tuple[str, str]]:
+    """The family, and whether each answer survives it, by name."""
+    out = [
+        ("family", ", ".join(m.name for m in band.members)),
+        ("worth caching", f"{_survival(band.ceiling.flips)}: ceiling {ceiling_range(band)}"),
+    ]
+    if band.capacity is not None:
+        memory = f"{capacity_range(band, 2)} = {_memory(band.capacity)}"
+        out.append(("allocate", f"{_survival(band.capacity.flips)}: {memory}"))
+    if band.bound is not None:
+        out.append(("question 4", bound_mark(band.bound)))
+    if band.pin is not None:
+        protects = f"protects {_range(band.pin.low, band.pin.high)}"
+        out.append(("top pin", f"{_survival(band.pin.flips)}: {protects}"))
+    return out
+
+
+def band_note(band: Band) -> str:
+    """What the family is, and what the columns mean."""
+    return (
         "Prefill of n tokens costs a n + b n^2; attention scales b, linear only has b = 0; "
         + (
             "the measured curve has its file's unit and enters relatively; "
@@ -49,7 +59,6 @@ def section(band: Band) -> list[str]:
         + "capacities are the same fractions throughout. Saving: of the policy to change to, or of "
         f"each member's cheapest. Worth it: members where it reaches {band.threshold:.0%}."
     )
-    return out
 
 
 def ceiling_range(band: Band) -> str:
@@ -85,7 +94,7 @@ def capacity_mark(band: Band) -> str:
 def verdict(row: PolicyBand, plain: str) -> str:
     """A verdict of question 5 with its mark; no winner is named where none wins throughout."""
     if row.best is None:
-        named = f"; {row.candidate} would save {_saving(row)}" if row.candidate else ""
+        named = f"; {row.candidate} would save {saving_range(row)}" if row.candidate else ""
         plain = f"tie within the band: {', '.join(row.tied)}{named}."
     change = "Changing" if row.candidate else "Staying"
     return f"{plain} {change} {flip_text(row.flips)}."
@@ -146,7 +155,8 @@ def flip_text(flips: Sequence[str]) -> str:
     return f"flips under {', '.join(flips)}" if flips else HOLDS
 
 
-def _saving(row: PolicyBand) -> str:
+def saving_range(row: PolicyBand) -> str:
+    """The least and the largest saving over the members."""
     return _range(row.saving_low, row.saving_high, 2)
 
 

@@ -183,8 +183,11 @@ def compare(page: Page, document: Document) -> None:
     advice = document["engine"]
     if advice is None:
         assert page.lists["policy-verdicts"] == [
-            [percent(r["fraction"]) + (f" ({r['label']})" if r["label"] else ""), r["verdict"]]
-            for r in table["rows"]
+            [
+                percent(r["fraction"]) + (f" ({r['label']})" if r["label"] else ""),
+                banded(r["verdict"], document["band"], n),
+            ]
+            for n, r in enumerate(table["rows"])
         ]
     else:
         assert [row[:-1] for row in page.tables["engine-table"][1:]] == [
@@ -224,6 +227,7 @@ def compare(page: Page, document: Document) -> None:
             ]
             for r in cold["rows"]
         ]
+    compare_sections(page, document)
     tails = document["tails"]
     for n, at in enumerate([] if tails is None else tails["capacities"]):
         assert page.tables[f"tails-table-{n}"][1:] == [
@@ -235,6 +239,76 @@ def compare(page: Page, document: Document) -> None:
             ]
             for r in at["rows"]
         ]
+
+
+def compare_sections(page: Page, document: Document) -> None:
+    """The tables of the sections that can be skipped."""
+    band, splits, sim = (document[key] for key in ("band", "splits", "pinsim"))
+    if band is not None:
+        assert page.tables["band-table"][1:] == [
+            [
+                percent(r["fraction"]),
+                gib(r["bytes"]),
+                percent(r["saving_low"], 2),
+                percent(r["saving_high"], 2),
+                r["worth_changing"],
+                r["best"] or f"tie: {', '.join(r['tied'])}",
+            ]
+            for r in band["policy"]
+        ]
+        assert page.tables["members-table"][1:] == [
+            [
+                shown(m["name"]),
+                percent(m["ceiling"]),
+                gib(m["recommended_bytes"]),
+                percent(m["recommended_fraction"], 2),
+                ratio(m["recommended_cost_ratio"]),
+            ]
+            for m in band["members"]
+        ]
+    if splits is not None:
+        assert page.tables["splits-table"][0][-1] == f"cost at {gib(splits['whole_bytes'])}"
+        assert page.tables["splits-table"][1:] == [
+            [
+                p["name"],
+                str(p["requests"]),
+                percent(p["ceiling"]),
+                gib(p["floor_bytes"]),
+                "--" if p["recommended_bytes"] is None else gib(p["recommended_bytes"]),
+                p["best_policy"] or "not worth caching",
+                percent(p["saving_fraction"], 2),
+                ratio(p["whole_cost_ratio"]),
+            ]
+            for p in splits["parts"]
+        ]
+    if sim is not None and sim["gain"] is not None:
+        changes = [sim["gain"][key] for key in ("pinned", "rest", "outside", "total")]
+        assert [row[1:] for row in page.tables["pinsim-table"][1:]] == [
+            [f"{c['before']:.3e}", f"{c['after']:.3e}", f"{c['before'] - c['after']:.2e}"]
+            for c in changes
+        ]
+
+
+def banded(verdict: str, band: Document | None, n: int) -> str:
+    """What question 5 says at one capacity: no winner where the band has none."""
+    if band is None:
+        return verdict
+    r = band["policy"][n]
+    if r["best"] is None:
+        saved = sorted({percent(r[key], 2) for key in ("saving_low", "saving_high")}, key=float_of)
+        named = f"; {r['candidate']} would save {' to '.join(saved)}" if r["candidate"] else ""
+        verdict = f"tie within the band: {', '.join(r['tied'])}{named}."
+    flips = f"flips under {', '.join(r['flips'])}" if r["flips"] else "holds across the band"
+    return f"{verdict} {'Changing' if r['candidate'] else 'Staying'} {flips}."
+
+
+def shown(name: str) -> str:
+    """A user's own name as the page shows it: what cannot be printed, escaped."""
+    return name.replace("\x00", "\\x00").replace("\ud800", "\\ud800").replace("\u2028", "\\u2028")
+
+
+def float_of(text: str) -> float:
+    return float(text.removesuffix("%"))
 
 
 def starred(options: list[Document]) -> list[list[str]]:
@@ -261,7 +335,7 @@ def report(run: Run, folder: Path, *argv: object) -> tuple[Page, Document]:
     [
         (),
         ("--model", "Llama-3.1-70B", "--no-bound", "--pins", 9),
-        ("--capacity-gib", "0.7", "--skip", "bound,tails,coldstart"),
+        ("--capacity-gib", "0.7", "--skip", "bound,tails,coldstart,band,splits,pinsim"),
         ("--engine", "sglang", "--gpu-gib", 40, "--no-bound"),
         ("--engine", "vllm", "--gpu-gib", 18, "--no-bound"),
     ],
@@ -348,7 +422,7 @@ def test_every_figure_has_a_text_alternative_and_a_table(
 ) -> None:
     page, document = report(run, tmp_path, sample)
     pictures = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
-    assert len(pictures) == 6
+    assert len(pictures) == 10
     for attrs in pictures:
         assert len(attrs["aria-label"] or "") > 80
     others = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") != "img"]
@@ -356,7 +430,7 @@ def test_every_figure_has_a_text_alternative_and_a_table(
     best = document["capacity"]["recommended_bytes"]
     assert any(gib(best) in (attrs["aria-label"] or "") for attrs in pictures)
     tags = [tag for tag, _ in page.tags]
-    assert tags.count("figure") == tags.count("figcaption") == tags.count("details") == 3
+    assert tags.count("figure") == tags.count("figcaption") == tags.count("details") == 5
 
 
 def test_question_1_ends_the_page(run: Run, write: Write, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ pytestmark = [
     ),
 ]
 
+FIGURES = 5
+
 TEXT, MARKS = 4.5, 3.0
 """Least contrast of text, and of what a figure is read by."""
 
@@ -55,7 +57,7 @@ TEXTS = """() => {
 MARK_COLOURS = """() => {
   const found = {}, page = getComputedStyle(document.body).backgroundColor;
   const marks = ['.lru', '.best', '.bound', '.memory', '.undecided', '.foresight', '.plain', '.tick',
-                 '.lru-line', '.bound-line', '.axis'];
+                 '.lru-line', '.bound-line', '.axis', '.span'];
   for (const mark of marks) {
     const e = document.querySelector('svg.wide ' + mark + ', svg.swatch ' + mark);
     if (!e) continue;
@@ -173,8 +175,8 @@ def test_it_renders_quietly_and_carries_the_document(
     assert len(sections) >= 8
     # Every picture that is to be seen has a name, as assistive technology computes it.
     images = page.get_by_role("img")
-    assert images.count() == 3
-    for n in range(3):
+    assert images.count() == FIGURES
+    for n in range(FIGURES):
         assert len(images.nth(n).get_attribute("aria-label") or "") > 80
     page.locator("summary").first.click()
     assert page.locator("#reuse-table").is_visible()
@@ -210,7 +212,7 @@ def test_no_page_is_wider_than_its_window(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CROWDED) == []
     shown = page.locator("figure > svg:visible").evaluate_all("e => e.map(x => x.classList[0])")
-    assert shown == ["wide" if width > 640 else "narrow"] * 3
+    assert shown == ["wide" if width > 640 else "narrow"] * FIGURES
     # Text in a drawing is as large as it was drawn, not scaled down with it.
     assert page.evaluate(
         "[...document.querySelectorAll('figure > svg')].filter(e => e.checkVisibility())"
@@ -232,7 +234,7 @@ def test_contrast(
     assert len(texts) > 300
     assert [t for t in texts if contrast(t[1], t[2]) < TEXT] == []
     marks, behind = page.evaluate(MARK_COLOURS)
-    assert len(marks) == 11
+    assert len(marks) == 12
     assert {m: c for m, c in marks.items() if contrast(c, behind) < MARKS} == {}
     inside = page.evaluate(ON_MARKS)
     assert inside
