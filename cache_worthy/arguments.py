@@ -132,7 +132,7 @@ def read_log(args: argparse.Namespace) -> Log:
         target = getattr(args, name, None)
         if not isinstance(target, str) or target == "-":  # study's --plot is no file name
             continue
-        if any(_same_file(target, source) for source in args.log):
+        if any(same_file(target, source) for source in args.log):
             raise UsageError(f"{target}: is the log itself; give another name for the result")
     log = read(args.log, ingest_options(args))
     if log.skipped_truncated:
@@ -147,7 +147,8 @@ def read_log(args: argparse.Namespace) -> Log:
     return log
 
 
-def _same_file(a: str, b: str) -> bool:
+def same_file(a: str, b: str) -> bool:
+    """Whether two names are one file; not where one is absent."""
     try:
         return os.path.samefile(a, b)
     except OSError:

@@ -27,6 +27,7 @@ SCHEMA_VERSION = 1
 
 DOCUMENTS: Mapping[str, str] = {
     "analyze": "cache_worthy.advisor:Analysis",
+    "compare": "cache_worthy.compare:Comparison",
     "replay": "cache_worthy.engine_replay:Replay",
     "bound": "cache_worthy.commands.bound:BoundDocument",
     "policies": "cache_worthy.commands.policies:PolicyList",

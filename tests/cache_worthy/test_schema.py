@@ -162,6 +162,13 @@ def test_every_command_with_json_has_a_schema() -> None:
     assert found == set(published.DOCUMENTS)
 
 
+def first_elements(value: Any) -> Any:
+    """The same document with lists of one element."""
+    if isinstance(value, dict):
+        return {key: first_elements(part) for key, part in value.items()}
+    return [first_elements(part) for part in value[:1]] if isinstance(value, list) else value
+
+
 def mutations(value: Any, schema: Document, defs: Document, where: str) -> Iterator[str]:
     """Change one place of ``value``, say which, and put it back; arrays: their first element."""
     schema = defs[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
@@ -208,7 +215,8 @@ def mutations(value: Any, schema: Document, defs: Document, where: str) -> Itera
 )
 def test_the_schema_bites(run: Run, sample: Path, name: str, argv: tuple[str, ...]) -> None:
     _, out, _ = run(*(str(sample) if a == "LOG" else a for a in argv), "--json")
-    document, schema = json.loads(out), published.schema(name)
+    # Of every list the first element stands for the others; a whole document takes half a minute.
+    document, schema = first_elements(json.loads(out)), published.schema(name)
     judge = validator(name)
     before, count = copy.deepcopy(document), 0
     for change in mutations(document, schema, schema["$defs"], name):  # type: ignore[arg-type]
