@@ -26,6 +26,7 @@ from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_coldstart import render_coldstart
 from cache_worthy.render_engine import (
+    NAMES,
     Typed,
     memory_section,
     pins_note,
@@ -72,7 +73,8 @@ def render(analysis: Analysis) -> str:
     if analysis.tails is not None:
         out += render_tails(analysis.tails)
     if analysis.band is not None:
-        out += render_sensitivity.section(analysis.band)
+        server = None if analysis.engine is None else NAMES[analysis.engine.engine]
+        out += render_sensitivity.section(analysis.band, server)
     if analysis.splits is not None:
         out += render_splits(analysis.splits)
     if analysis.pin is not None:
@@ -158,7 +160,7 @@ def in_short(a: Analysis) -> list[str | Typed]:
 def _advice(where: str, row: PolicyRow, baseline: str, band: Band | None) -> str:
     """Which policy; a saving under the threshold is no reason to change one."""
     saving = percent(row.saving_fraction, 2)
-    across = render_sensitivity.at(band, row)
+    across = render_sensitivity.band_at(band, row)
     mark = "" if across is None else render_sensitivity.advice_mark(across)
     if row.best == baseline:
         return f"{where} stay with {baseline}{mark}."
@@ -433,7 +435,7 @@ def _policy(table: PolicyTable, band: Band | None) -> list[str]:
 
 def policy_verdict(row: PolicyRow, band: Band | None) -> str:
     """The answer to question 5 at one capacity; no winner where the band has none."""
-    across = render_sensitivity.at(band, row)
+    across = render_sensitivity.band_at(band, row)
     return row.verdict if across is None else render_sensitivity.verdict(across, row.verdict)
 
 

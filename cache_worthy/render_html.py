@@ -32,7 +32,7 @@ from cache_worthy.policy_table import WORTH_CHANGING, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_engine import NAMES, Typed, memory_facts, memory_parts
 from cache_worthy.render_pinsim import pinsim_text
-from cache_worthy.render_sensitivity import band_note, cheapest, saving_range, survivals
+from cache_worthy.render_sensitivity import band_at, band_note, cheapest, saving_range, survivals
 from cache_worthy.render_splits import splits_text
 from cache_worthy.schema import document
 from cache_worthy.sensitivity import Band, PolicyBand
@@ -123,7 +123,7 @@ def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
     if a.tails is not None:
         yield "tails", "Tails: single requests", _tails(a.tails)
     if a.band is not None and a.band.capacity is not None and a.band.policy is not None:
-        yield "band", "Sensitivity: other cost coefficients", _band(a.band, a.band.policy)
+        yield "band", "Sensitivity: other cost coefficients", _band(a.band, a.band.policy, a.engine)
     if a.splits is not None:
         yield "splits", "Over time: halves and quarters", _splits(a.splits)
     if a.pin is not None:
@@ -214,7 +214,12 @@ def _short(a: Analysis) -> str:
             saves = f"saves {percent(row.saving_fraction, 2)} against {default}"
             if row.best == default:
                 saves = "the deployed default: no policy here is cheaper"
-            tiles.append(("Cheapest policy there", row.best, saves))
+            across = band_at(a.band, row)
+            if across is not None and across.best is None:
+                tied = f"within the band: {', '.join(across.tied)}"
+                tiles.append(("Cheapest policy there", "a tie", tied))
+            else:
+                tiles.append(("Cheapest policy there", row.best, saves))
         protects = percent(a.pin.together_protected_fraction)
         tiles.append(
             (
@@ -535,7 +540,7 @@ def _tails(tails: Tails) -> str:
     return out + _p(f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}).", "note")
 
 
-def _band(band: Band, policy: Sequence[PolicyBand]) -> str:
+def _band(band: Band, policy: Sequence[PolicyBand], advice: EngineAdvice | None) -> str:
     def share(value: float | None, digits: int = 2) -> str:
         return percent(value, digits)
 
@@ -600,7 +605,7 @@ def _band(band: Band, policy: Sequence[PolicyBand]) -> str:
             f"From the least to the largest saving; the dot is {band.members[0].name}.",
             savings + members,
         )
-        + _p(band_note(band), "note")
+        + _p(band_note(band, None if advice is None else NAMES[advice.engine]), "note")
     )
 
 

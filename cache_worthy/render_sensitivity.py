@@ -11,8 +11,8 @@ from cache_worthy.sensitivity import Band, BoundBand, CapacityBand, PolicyBand
 HOLDS = "holds across the band"
 
 
-def section(band: Band) -> list[str]:
-    """What survives, in a line a question and a line a capacity."""
+def section(band: Band, server: str | None = None) -> list[str]:
+    """What survives, in a line a question and a line a capacity; ``server`` if one is spoken of."""
     if band.capacity is None or band.policy is None:
         return []
     out = title("SENSITIVITY   what survives other cost coefficients")
@@ -27,7 +27,7 @@ def section(band: Band) -> list[str]:
             initial_indent=f"  {percent(row.fraction):>8}{saving:>22}{row.worth_changing:>10}   ",
             subsequent_indent=" " * 45,
         )
-    return [*out, "", *prose(band_note(band))]
+    return [*out, "", *prose(band_note(band, server))]
 
 
 def survivals(band: Band) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def survivals(band: Band) -> list[tuple[str, str]]:
     return out
 
 
-def band_note(band: Band) -> str:
+def band_note(band: Band, server: str | None = None) -> str:
     """What the family is, and what the columns mean."""
     return (
         "Prefill of n tokens costs a n + b n^2; attention scales b, linear only has b = 0; "
@@ -58,6 +58,7 @@ def band_note(band: Band) -> str:
         )
         + "capacities are the same fractions throughout. Saving: of the policy to change to, or of "
         f"each member's cheapest. Worth it: members where it reaches {band.threshold:.0%}."
+        + (f" {server}'s own options were replayed under the model only." if server else "")
     )
 
 
@@ -143,7 +144,7 @@ def cheapest(row: PolicyBand) -> str:
     return row.best if row.best is not None else f"tie: {', '.join(row.tied)}"
 
 
-def at(band: Band | None, row: PolicyRow) -> PolicyBand | None:
+def band_at(band: Band | None, row: PolicyRow) -> PolicyBand | None:
     """The band at a capacity of the policy table."""
     if band is None or band.policy is None:
         return None

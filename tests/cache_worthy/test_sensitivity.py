@@ -17,6 +17,7 @@ cost a + b, a + 3 b, a + 5 b.
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -280,6 +281,14 @@ def test_policies_that_tie_within_the_band_are_named_as_a_tie(run: Run, write: W
     assert "1.01 GiB freq_landlord would save" not in text
 
 
+def test_the_page_names_no_winner_either(run: Run, sample: Path, tmp_path: Path) -> None:
+    """At the recommended capacity of the sample two policies tie."""
+    page = tmp_path / "page.html"
+    assert run("analyze", sample, "--skip", REST, "--html", page, "-q")[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<dd>a tie<small>within the band: lru, freq_landlord</small></dd>" in text
+
+
 def test_without_the_band_the_same_log_names_the_winner(run: Run, write: Write) -> None:
     """So the tie above is the band's doing."""
     text, found = tied(run, write, "--skip", "band")
@@ -394,6 +403,17 @@ def test_a_user_policy_is_replayed_under_every_member(sample: Path) -> None:
     rows = len(band.members[0].rows)
     assert band.replays == without.replays + 4 * rows
     assert all("mine" in row.cost_ratios for m in band.members for row in m.rows)
+
+
+@pytest.mark.parametrize(("engine", "name"), [("sglang", "SGLang"), ("vllm", "vLLM")])
+def test_a_server_s_own_options_are_said_to_be_outside(
+    run: Run, sample: Path, tmp_path: Path, engine: str, name: str
+) -> None:
+    page = tmp_path / "page.html"
+    argv = (sample, "--skip", REST, "--engine", engine, "--html", page)
+    said = f"{name}'s own options were replayed under the model only."
+    assert said in " ".join(run("analyze", *argv)[1].split())
+    assert html.unescape(page.read_text(encoding="utf-8")).count(said) == 1
 
 
 def test_a_shipped_model_under_another_name_is_listed_once() -> None:
