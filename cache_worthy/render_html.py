@@ -220,6 +220,8 @@ def _short(a: Analysis) -> str:
                 tiles.append(("Cheapest policy there", "a tie", tied))
             else:
                 tiles.append(("Cheapest policy there", row.best, saves))
+        else:
+            tiles.append(_engine_tile(a.engine))
         protects = percent(a.pin.together_protected_fraction)
         tiles.append(
             (
@@ -235,6 +237,16 @@ def _short(a: Analysis) -> str:
     texts = "".join(map(_part, render.in_short(a)))
     tiled = f'<dl class="tiles">{shown}</dl>' if tiles else ""
     return f'<section aria-labelledby="short"><h2 id="short">In short</h2>{tiled}{texts}</section>'
+
+
+def _engine_tile(advice: EngineAdvice) -> tuple[str, str, str]:
+    name = f"To set on {NAMES[advice.engine]}"
+    if advice.engine == "vllm":
+        return name, "nothing", "it offers no eviction policy"
+    if not advice.saving_cost:
+        return name, advice.best, "the default: keep it"
+    saves = f"saves {percent(advice.saving_fraction, 2)} against {advice.options[0].label}"
+    return name, advice.best, saves
 
 
 def _workload(a: Analysis) -> str:
@@ -459,7 +471,6 @@ def _engine(advice: EngineAdvice, table: PolicyTable) -> str:
                 Cell(("*" if choice and cost == low else "") + ratio(value))
                 for cost, low, value in zip(o.total_cost, least, o.cost_ratio, strict=True)
             ),
-            Cell(o.note, "words"),
         ]
         for o in advice.options
     ]
@@ -471,9 +482,10 @@ def _engine(advice: EngineAdvice, table: PolicyTable) -> str:
     out += _table(
         "engine-table",
         f"What {name} offers ({advice.server}): recompute over the compulsory minimum",
-        ("option", *_heads(table), "note"),
+        ("option", *_heads(table)),
         options,
     )
+    out += _facts(((o.label, o.note) for o in advice.options if o.note), "engine-notes")
     if choice:
         out += _p(f"* cheapest of what {name} offers at that capacity.", "note")
     out += _table(

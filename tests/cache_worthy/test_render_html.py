@@ -190,9 +190,12 @@ def compare(page: Page, document: Document) -> None:
             for n, r in enumerate(table["rows"])
         ]
     else:
-        assert [row[:-1] for row in page.tables["engine-table"][1:]] == [
+        assert page.tables["engine-table"][1:] == [
             [o["label"], *row]
             for o, row in zip(advice["options"], starred(advice["options"]), strict=True)
+        ]
+        assert page.lists["engine-notes"] == [
+            [o["label"], o["note"]] for o in advice["options"] if o["note"]
         ]
         assert advice["verdict"] in page.text
         assert all(flag in page.text for flag in advice["memory"]["flags"])
