@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cache_worthy.advisor import Analysis
 from cache_worthy.errors import UsageError
-from cache_worthy.figures import lower_steps
+from cache_worthy.figures import log_ticks, lower_steps
 from cache_worthy.layout import gib, percent
 
 SUFFIXES = (".png", ".svg")
@@ -37,7 +37,7 @@ def draw(a: Analysis, target: str) -> bytes | None:
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
     curve, w = a.capacity, a.workload
     settings = {"svg.hashsalt": "cache-worthy", "svg.fonttype": "none", "font.size": 9}
@@ -112,7 +112,7 @@ def draw(a: Analysis, target: str) -> bytes | None:
             pad=6 + 14 * len(marks),
             parse_math=False,
         )
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.set_xticks(log_ticks(sizes[0], max(sizes[-1], 1.01 * sizes[0]), 9))
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_ylim(bottom=1)

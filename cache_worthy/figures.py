@@ -139,10 +139,13 @@ def nice_step(span: float, most: int) -> float:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Between two sizes, 1, 2 and 5 times powers of ten, or powers alone where they are many.
+    """Between two sizes, 1, 2 and 5 times powers of ten; powers alone where these are many, equal
+    steps where they are fewer than two.
 
     Examples
     --------
+    >>> log_ticks(0.51, 0.93, 6)
+    [0.6, 0.7, 0.8, 0.9]
     >>> log_ticks(0.4, 12, 6)
     [0.5, 1.0, 2.0, 5.0, 10.0]
     >>> log_ticks(0.4, 5000, 6)
@@ -151,6 +154,10 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = [m * 10.0**p for p in powers for m in steps if low <= m * 10.0**p <= high]
+        if len(ticks) < 2:
+            step = nice_step(high - low, most)
+            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+            return [round(n * step, 12) for n in range(first, last + 1)]
         if len(ticks) <= most:
             return ticks
     return ticks[:: -(-len(ticks) // most)]

@@ -101,6 +101,7 @@ tr.chosen > *, tr.chosen > th[scope=row] { background: var(--panel); }
   dl.facts { grid-template-columns: 1fr; gap: 0; }
   dl.facts dd { margin-bottom: .5rem; }
 }
+@page { margin: 14mm; }
 @media print {
   body { font-size: 10pt; }
   main, header, footer { max-width: none; padding: 0; }

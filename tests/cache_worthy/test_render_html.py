@@ -516,9 +516,9 @@ def test_the_bound_between_capacities_is_that_of_the_larger() -> None:
 
 
 def test_scales() -> None:
-    for low, high in ((0.001, 0.0011), (0.3, 4000), (5, 5.1), (1e-6, 1e6)):
+    for low, high in ((0.001, 0.0011), (0.3, 4000), (5, 5.1), (0.51, 0.93), (1e-6, 1e6)):
         ticks = log_ticks(low, high, 6)
-        assert len(ticks) <= 6
+        assert 2 <= len(ticks) <= 7
         assert ticks == sorted(ticks)
         assert all(low <= t <= high for t in ticks)
     for span in (1e-9, 0.37, 1, 12, 9.99e5):
