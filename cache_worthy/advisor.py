@@ -6,7 +6,7 @@ Nothing here decides what to evict; it reads, replays and compares.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cache_worthy.capacity import CapacityCurve, measure_curve
 from cache_worthy.coldstart import ColdStarts, measure_coldstart
@@ -20,6 +20,8 @@ from cache_worthy.pinsim import PinSim, measure_pinsim
 from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
+from cache_worthy.sampling import SampledReplays, SampleReport, draw, report
+from cache_worthy.sections import SECTIONS
 from cache_worthy.sensitivity import Band, family, measure_sensitivity
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -50,6 +52,8 @@ class Options:
         Sections to leave out, by their names in ``sections.SECTIONS``.
     cost_curve : CostCurve or None
         A measured member of the sensitivity band.
+    sample : float or None
+        Estimate from this share of the log's subtrees.
     """
 
     model: Model = DEFAULT_MODEL
@@ -59,6 +63,7 @@ class Options:
     top_pins: int = DEFAULT_PINS
     skip: frozenset[str] = frozenset()
     cost_curve: CostCurve | None = None
+    sample: float | None = None
     engine: Engine = "generic"
     gpu_gib: float | None = None
     sglang_version: str | None = None
@@ -126,6 +131,7 @@ class Analysis:
     band: Band | None
     splits: Splits | None
     pinsim: PinSim | None
+    sample: SampleReport | None
 
 
 def analyze(
@@ -153,10 +159,16 @@ def analyze(
         chosen = options.capacity(forest.distinct, size.block)
     members = family(model, tokens, forest.depth, options.cost_curve)
     replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
-    splits = pinsim = None
+    splits = pinsim = sampled = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
+        sample = None if options.sample is None else draw(forest, options.sample)
+        if sample is not None and sample.fraction < 1:
+            options = replace(options, skip=frozenset(SECTIONS))
+            estimated = SampledReplays(replays, sample)
+            require_answered(chosen, estimated)
+            replays = estimated
         curve = measure_curve(replays, step)
         shown = chosen
         if shown is None and options.gpu_gib is not None:
@@ -164,9 +176,15 @@ def analyze(
             if workload.floor_bytes <= room < curve.recommended_bytes:
                 shown = room
         capacities = table_capacities(
-            workload.floor_bytes, workload.working_set_bytes, curve.recommended_bytes, shown
+            replays.least,
+            workload.working_set_bytes,
+            curve.recommended_bytes,
+            shown,
+            least="floor" if replays.least == workload.floor_bytes else "least answered",
         )
         table = measure_policies(replays, capacities, step)
+        if sample is not None:
+            sampled = report(replays, sample, curve, table, step)
         if "bound" not in options.skip:
             recovery = measure_recovery(paths, forest.depth, cost, table, step, workers)
         advice = advise(
@@ -262,6 +280,7 @@ def analyze(
         band=band,
         splits=splits,
         pinsim=pinsim,
+        sample=sampled,
     )
 
 
@@ -274,6 +293,17 @@ def require_floor(capacity: int | None, forest: PrefixForest, size: BlockSize) -
             f"floor of this log: its deepest request alone needs {_blocks(forest.depth)} = "
             f"{floor / 2**30:.4f} GiB\n  (fraction {_up(forest.depth, forest.distinct)} of the "
             "working set); give at least that"
+        )
+
+
+def require_answered(capacity: int | None, replays: SampledReplays) -> None:
+    """Refuse a capacity that the sample cannot answer."""
+    if capacity is not None and capacity < replays.least:
+        raise UsageError(
+            f"capacity {capacity / 2**30:.4f} GiB is under what --sample "
+            f"{replays.sample.fraction:g} can answer: {replays.least / 2**30:.4f} GiB (fraction "
+            f"{_up(replays.least, replays.working_set)} of the working set)\n  give at least that, "
+            "a larger sample, or none"
         )
 
 

@@ -322,6 +322,11 @@ def positive_number(text: str) -> float:
     return _number(above=0, most=LARGEST_GIB)(text)
 
 
+def share(text: str) -> float:
+    """A number > 0 and at most 1."""
+    return _number(above=0, most=1)(text)
+
+
 def positive_int(text: str) -> int:
     """An integer >= 1."""
     return _count(1)(text)

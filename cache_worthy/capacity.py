@@ -118,7 +118,7 @@ def measure_curve(
     """
     size, working_set = replays.size, replays.working_set
     if capacities is None:
-        capacities = geometric_capacities(replays.forest.depth * size.block, working_set)
+        capacities = geometric_capacities(replays.least, working_set)
     replays.ahead([(CURVE_POLICY, capacity) for capacity in capacities], step, "capacity curve")
     results = [replays.run(CURVE_POLICY, capacity) for capacity in capacities]
     steps = elasticities(capacities, [r.total_cost for r in results])

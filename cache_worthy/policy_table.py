@@ -139,10 +139,18 @@ def user_factory(spec: str) -> Callable[[], EvictionPolicy]:
 
 
 def table_capacities(
-    floor: int, working_set: int, recommended: int, yours: int | None
+    floor: int,
+    working_set: int,
+    recommended: int,
+    yours: int | None,
+    *,
+    least: str = "floor",
 ) -> list[tuple[int, str]]:
-    """Capacities of the table with their labels, ascending, those under the floor left out."""
-    labels: dict[int, list[str]] = {floor: ["floor"]}
+    """Capacities of the table with their labels, ascending, those under the floor left out.
+
+    ``least`` is what the least of them is called.
+    """
+    labels: dict[int, list[str]] = {floor: [least]}
     for fraction in FRACTIONS:
         capacity = int(fraction * working_set)
         if capacity > floor:

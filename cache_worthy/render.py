@@ -35,6 +35,13 @@ from cache_worthy.render_engine import (
     typed,
 )
 from cache_worthy.render_pinsim import render_pinsim, simulated
+from cache_worthy.render_sample import (
+    NO_BOUND_OF_SAMPLE,
+    least_name,
+    render_sample,
+    sample_head,
+    saving_text,
+)
 from cache_worthy.render_sensitivity import (
     bound_mark,
     capacity_mark,
@@ -46,6 +53,7 @@ from cache_worthy.render_sensitivity import (
 )
 from cache_worthy.render_splits import render_splits, splits_flag
 from cache_worthy.render_tails import render_tails
+from cache_worthy.sampling import SampleReport
 from cache_worthy.sensitivity import Band
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 from cache_worthy.workload import Distribution, Worth
@@ -60,13 +68,15 @@ def render(analysis: Analysis) -> str:
     out = [*_summary(analysis), *_workload(analysis)]
     out += _question_1(analysis)
     if analysis.capacity is not None:
+        if analysis.sample is not None:
+            out += render_sample(analysis.sample)
         out += _capacity(analysis, analysis.capacity)
     if analysis.coldstart is not None:
         out += render_coldstart(analysis.coldstart)
     if analysis.policy is not None and analysis.capacity is not None:
-        out += _question_4(analysis.bound, analysis.band)
+        out += _question_4(analysis.bound, analysis.band, analysis.sample)
         if analysis.engine is None:
-            out += _policy(analysis.policy, analysis.band)
+            out += _policy(analysis.policy, analysis.band, analysis.sample)
         else:
             out += policy_section(analysis.engine, analysis.policy)
             out += memory_section(analysis.engine.memory, analysis.engine.engine)
@@ -134,6 +144,8 @@ def in_short(a: Analysis) -> list[str | Typed]:
             + (f" Across the band: {capacity_range(a.band)}." if a.band and moves else "")
         ),
     ]
+    if a.sample is not None:
+        out.insert(0, sample_head(a.sample))
     if a.engine is not None:
         out += summary(a.engine, a.policy, a.input.block_tokens)
     else:
@@ -304,7 +316,9 @@ def worth_text(worth: Worth, band: Band | None = None) -> tuple[str, str]:
 def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
     w = a.workload
     whose = "the deployed default" if a.engine is None else "on the tree of this project"
-    out = title(f"CAPACITY   under {curve.policy}, {whose}")
+    estimated = () if a.sample is None else a.sample.curve
+    from_sample = ", from a sample" if estimated else ""
+    out = title(f"CAPACITY   under {curve.policy}, {whose}{from_sample}")
     out += [
         (
             f"  QUESTION 2       MINIMUM CACHE {gib(w.floor_bytes)} = "
@@ -312,12 +326,15 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
         )
     ]
     out += prose(FLOOR_TEXT)
-    out += ["", f"     {'capacity':<24}{'cost':>8}  {'elasticity':>10}"]
+    error, wide = ("  +/-   ", 7) if estimated else ("", 11)
+    named = "elast." if estimated else "elasticity"
+    out += ["", f"     {'capacity':<24}{'cost':>8}{error} {named:>{wide}}"]
     for n, p in enumerate(curve.points):
         elastic = "--" if p.elasticity is None else f"{p.elasticity:z.3f}"
+        error = f"  {estimated[n].error:.4f}" if estimated else ""
         line = (
-            f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}  "
-            f"{elastic:>10}   {remarks(curve, n)}"
+            f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}{error} "
+            f"{elastic:>{wide}}   {remarks(curve, n, least_name(a.sample))}"
         )
         out.append(line.rstrip())
     best = curve.recommended
@@ -331,10 +348,10 @@ FLOOR_TEXT = (
 )
 
 
-def remarks(curve: CapacityCurve, n: int) -> str:
+def remarks(curve: CapacityCurve, n: int, least: str = "floor") -> str:
     """What the point ``n`` of the curve is."""
     last = len(curve.points) - 1
-    named = ((0, "floor"), (curve.recommended_index, "recommended"), (last, "working set"))
+    named = ((0, least), (curve.recommended_index, "recommended"), (last, "working set"))
     return ", ".join(name for index, name in named if index == n)
 
 
@@ -352,7 +369,11 @@ def allocate_text(a: Analysis, curve: CapacityCurve) -> str:
     )
 
 
-def _question_4(bound: Recovery | None, band: Band | None) -> list[str]:
+def _question_4(
+    bound: Recovery | None, band: Band | None, sample: SampleReport | None
+) -> list[str]:
+    if bound is None and sample is not None and sample.not_answered:
+        return question(4, "NOT ANSWERED") + prose(NO_BOUND_OF_SAMPLE)
     if bound is None:
         return question(4, "NOT ASKED") + prose(NO_BOUND_TEXT)
     out = title("RECOVERABLE   what lru pays over compulsory, and who could get it back")
@@ -394,8 +415,8 @@ def recovery_text(bound: Recovery, band: Band | None = None) -> str:
     )
 
 
-def _policy(table: PolicyTable, band: Band | None) -> list[str]:
-    out = title("POLICY")
+def _policy(table: PolicyTable, band: Band | None, sample: SampleReport | None) -> list[str]:
+    out = title("POLICY" if sample is None else "POLICY   from a sample")
     out += [
         f"  compulsory cost  {table.compulsory_cost:.3e} FLOPs  (any cache pays this)",
         "",
@@ -422,10 +443,11 @@ def _policy(table: PolicyTable, band: Band | None) -> list[str]:
     if table.outside_oracle_coverage:
         out += ["  [!] = your own policy, outside oracle coverage."]
     out += ["", "  QUESTION 5       VERDICT"]
-    for row in table.rows:
+    for n, row in enumerate(table.rows):
         label = f" ({row.label})" if row.label else ""
+        doubt = "" if sample is None else saving_text(sample.savings[n])
         out += wrap(
-            f"{percent(row.fraction)}{label}  {policy_verdict(row, band)}",
+            f"{percent(row.fraction)}{label}  {policy_verdict(row, band)}{doubt}",
             WIDTH,
             initial_indent="    ",
             subsequent_indent=" " * 10,

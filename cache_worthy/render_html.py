@@ -32,8 +32,10 @@ from cache_worthy.policy_table import WORTH_CHANGING, PolicyTable
 from cache_worthy.recoverable import Recovery
 from cache_worthy.render_engine import NAMES, Typed, memory_facts, memory_parts
 from cache_worthy.render_pinsim import pinsim_text
+from cache_worthy.render_sample import NO_BOUND_OF_SAMPLE, least_name, sample_text, saving_text
 from cache_worthy.render_sensitivity import band_at, band_note, cheapest, saving_range, survivals
 from cache_worthy.render_splits import splits_text
+from cache_worthy.sampling import SampleReport
 from cache_worthy.schema import document
 from cache_worthy.sensitivity import Band, PolicyBand
 from cache_worthy.splits import Splits
@@ -101,6 +103,8 @@ def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
     yield "workload", "Workload", _workload(a)
     head, text = render.worth_text(a.worth, a.band)
     yield "worth", "Question 1: is caching worth it?", _answer(head) + _p(text)
+    if a.sample is not None:
+        yield "sample", "From a sample", _p(sample_text(a.sample))
     if a.capacity is not None and a.policy is not None:
         yield (
             "capacity",
@@ -113,12 +117,14 @@ def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
         yield (
             "recoverable",
             "Question 4: bound by capacity or by policy?",
-            _recoverable(a.bound, a.policy, a.band),
+            _recoverable(a.bound, a.policy, a.band, a.sample),
         )
         yield (
             "policy",
             "Question 5: which policy?",
-            _policy(a.policy, a.band) if a.engine is None else _engine(a.engine, a.policy),
+            _policy(a.policy, a.band, a.sample)
+            if a.engine is None
+            else _engine(a.engine, a.policy),
         )
     if a.tails is not None:
         yield "tails", "Tails: single requests", _tails(a.tails)
@@ -281,10 +287,11 @@ def _reuse(w: Workload) -> str:
 def _capacity(a: Analysis, curve: CapacityCurve, table: PolicyTable) -> str:
     w, best = a.workload, curve.recommended
     whose = "the deployed default" if a.engine is None else "on the tree of this project"
+    least = least_name(a.sample)
     certified = () if a.bound is None else a.bound.rows
     description = (
         f"Cost over capacity, from {ratio(curve.points[0].cost_ratio)}x the compulsory minimum at the "
-        f"floor, {gib(w.floor_bytes)}, to {ratio(curve.points[-1].cost_ratio)}x at the working set, "
+        f"{least}, {gib(curve.points[0].bytes)}, to {ratio(curve.points[-1].cost_ratio)}x at the working set, "
         f"{gib(w.working_set_bytes)}, under {curve.policy}. Recommended: {gib(best.bytes)}, "
         f"{ratio(best.cost_ratio)}x."
     )
@@ -307,14 +314,16 @@ def _capacity(a: Analysis, curve: CapacityCurve, table: PolicyTable) -> str:
             ratio(p.cost_ratio),
             percent(p.block_hit_rate),
             "--" if p.elasticity is None else f"{p.elasticity:z.3f}",
-            Cell(render.remarks(curve, n), "words"),
+            *(() if a.sample is None else (f"{a.sample.curve[n].error:.4f}",)),
+            Cell(render.remarks(curve, n, least), "words"),
         )
         for n, p in enumerate(curve.points)
     ]
-    head = ("capacity", "size", "cost", "block hit rate", "elasticity", "")
+    error = () if a.sample is None else ("+/- of cost",)
+    head = ("capacity", "size", "cost", "block hit rate", "elasticity", *error, "")
     numbers = _table(
         "capacity-table",
-        f"Cost over capacity, {curve.policy}",
+        f"Cost over capacity, {curve.policy}" + ("" if a.sample is None else ", from a sample"),
         head,
         points,
         chosen=lambda n: n == curve.recommended_index,
@@ -356,7 +365,11 @@ def _over(cost: int, w: Workload) -> float | None:
     return cost / w.compulsory_cost if w.compulsory_cost else None
 
 
-def _recoverable(bound: Recovery | None, table: PolicyTable, band: Band | None) -> str:
+def _recoverable(
+    bound: Recovery | None, table: PolicyTable, band: Band | None, sample: SampleReport | None
+) -> str:
+    if bound is None and sample is not None and sample.not_answered:
+        return _answer("Not answered") + _p(NO_BOUND_OF_SAMPLE)
     if bound is None:
         return _answer("Not asked") + _p(render.NO_BOUND_TEXT)
     labels = [row.label for row in table.rows]
@@ -433,22 +446,24 @@ def _heads(table: PolicyTable) -> list[str]:
     return [f"{percent(row.fraction)}\n{gib_short(row.bytes)} GiB" for row in table.rows]
 
 
-def _policy(table: PolicyTable, band: Band | None) -> str:
+def _policy(table: PolicyTable, band: Band | None, sample: SampleReport | None) -> str:
     marks = ["* cheapest at that capacity"]
     if table.outside_oracle_coverage:
         marks.append("[!] your own policy, outside oracle coverage")
     verdicts = (
         (
             f"{percent(row.fraction)}{f' ({row.label})' if row.label else ''}",
-            render.policy_verdict(row, band),
+            render.policy_verdict(row, band)
+            + ("" if sample is None else saving_text(sample.savings[n])),
         )
-        for row in table.rows
+        for n, row in enumerate(table.rows)
     )
     return (
         _facts(verdicts, "policy-verdicts")
         + _table(
             "policy-table",
-            "Recompute as a multiple of the compulsory minimum; lower is better",
+            "Recompute as a multiple of the compulsory minimum; lower is better"
+            + ("" if sample is None else "; from a sample"),
             ("policy", *_heads(table)),
             _policy_rows(table),
         )

@@ -76,13 +76,18 @@ class Replays:
         )
         self.count = 0
         self._base = base
-        self._workers = workers
+        self.workers = workers
         self._kept: dict[tuple[str, int], ReplayResult] = {}
 
     @property
     def working_set(self) -> int:
         """Bytes of all distinct blocks."""
         return self.forest.distinct * self.size.block
+
+    @property
+    def least(self) -> int:
+        """The least capacity that can be asked for, in bytes."""
+        return self.forest.depth * self.size.block
 
     def ahead(
         self,
@@ -112,7 +117,7 @@ class Replays:
             (policy, self.factories[policy], new[policy, blocks], self.size, self._table)
             for policy, blocks in keys
         ]
-        results = self._workers.map_tasks(
+        results = self.workers.map_tasks(
             _replay,
             self.forest,
             items,

@@ -23,6 +23,7 @@ import signal
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from multiprocessing import resource_tracker
@@ -42,6 +43,9 @@ CONNECT_SECONDS = 10.0
 LOST_SECONDS = 30.0
 """A run without any worker for so long is given up; a lost worker that is restarted is back in 3."""
 
+RETRIES = 3
+"""Times that a task is handed out again here, beside Dask's own retries."""
+
 INSTALL = "pip install 'cache-worthy[cluster]'"
 
 
@@ -49,6 +53,8 @@ class Workers:
     """Where tasks run: in this process, unless a subclass says otherwise. A context manager."""
 
     count = 1
+    transferred = 0
+    """Bytes of shared objects that were sent."""
 
     def __enter__(self) -> Self:
         return self
@@ -158,6 +164,10 @@ def _local_cluster(distributed: Any, jobs: int) -> Any:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+class _LostError(Exception):
+    """A task, or what it reads, went with its worker."""
+
+
 class _Dask(Workers):
     """Processes of a Dask scheduler: one that listens at an address, or one started here."""
 
@@ -174,7 +184,6 @@ class _Dask(Workers):
         self._shared: list[tuple[object, Any, str]] = []
         self._cluster: Any = None
         self._where = scheduler or "the processes of --jobs"
-        self.transferred = 0
         target: Any = scheduler
         if scheduler is None:
             self._cluster = target = _local_cluster(distributed, jobs)
@@ -245,12 +254,21 @@ class _Dask(Workers):
                 return future, digest
         # As bytes: Dask walks through lists and tuples element by element, minutes for a log.
         data = self._packed(shared, "the log")
+        self._await_worker()
         with self._connected():
             (future,) = self._client.scatter([data], broadcast=True, hash=False)
         digest = hashlib.sha256(data).hexdigest()
         self.transferred += len(data)
         self._shared.append((shared, future, digest))
         return future, digest
+
+    def _send_again(self, shared: object, lost: Any) -> None:
+        """Forget a copy on the workers that went with one of them.
+
+        Dask computes what was lost anew, but cannot do so with data that it was given; and of these
+        it drops the copies on all workers but one when no task waits for them.
+        """
+        self._shared = [entry for entry in self._shared if entry[1] is not lost]
 
     def completed(
         self,
@@ -262,14 +280,25 @@ class _Dask(Workers):
         step: Callable[[str], None] = lambda text: None,
         label: Callable[[I], str] = lambda item: "",
     ) -> Iterator[tuple[int, R]]:
-        blob, digest = self._send(shared)
         source = iter(items)
         names: dict[int, str] = {}
-        futures: dict[int, Any] = {}
+        payloads: dict[int, bytes] = {}
+        running: dict[int, tuple[Any, Any]] = {}  # future, and the copy of `shared` that it reads
+        tries: Counter[int] = Counter()
         finished: queue.SimpleQueue[int] = queue.SimpleQueue()
         done: set[int] = set()
         low = following = 0
         exhausted = False
+
+        def start(index: int) -> None:
+            blob, digest = self._send(shared)
+            with self._connected():
+                future = self._client.submit(
+                    _call, blob, digest, about(), payloads[index], pure=False
+                )
+            running[index] = future, blob
+            future.add_done_callback(functools.partial(_put, finished, index))
+
         while True:
             while not exhausted and (window is None or following < low + window):
                 try:
@@ -277,18 +306,26 @@ class _Dask(Workers):
                 except StopIteration:
                     exhausted = True
                     break
-                payload = self._packed((function, item), label(item) or "a task")
+                payloads[following] = self._packed((function, item), label(item) or "a task")
                 names[following] = label(item)
-                with self._connected():
-                    future = self._client.submit(_call, blob, digest, about(), payload, pure=False)
-                futures[following] = future
-                future.add_done_callback(functools.partial(_put, finished, following))
+                start(following)
                 following += 1
-            if not futures:
+            if not running:
                 return
             index = self._next(finished)
-            result: R = self._result(futures.pop(index))
-            step(f"{names.pop(index)}: done, {len(futures)} wait or run")
+            future, blob = running.pop(index)
+            try:
+                result: R = self._result(future)
+            except _LostError as error:
+                tries[index] += 1
+                self._await_worker()
+                if tries[index] > RETRIES:
+                    raise self._gone(f"one task {RETRIES + 1} times: {error}") from error
+                self._send_again(shared, blob)
+                start(index)
+                continue
+            del payloads[index]
+            step(f"{names.pop(index)}: done, {len(running)} wait or run")
             yield index, result
             done.add(index)
             while low in done:
@@ -297,19 +334,22 @@ class _Dask(Workers):
 
     def _next(self, finished: queue.SimpleQueue[int]) -> int:
         """The next task that finished; gives up when there is no worker left for it."""
-        alone_since: float | None = None
         while True:
             try:
                 return finished.get(timeout=1)
             except queue.Empty:
-                with self._connected():
-                    workers = len(self._client.nthreads())
-                if workers:
-                    alone_since = None
-                    continue
-                alone_since = alone_since or time.monotonic()
-                if time.monotonic() - alone_since > LOST_SECONDS:
-                    raise self._lost(f"no worker for {LOST_SECONDS:.0f} s") from None
+                self._await_worker()
+
+    def _await_worker(self) -> None:
+        """Return as soon as there is a worker."""
+        end = time.monotonic() + LOST_SECONDS
+        while True:
+            with self._connected():
+                if self._client.nthreads():
+                    return
+            if time.monotonic() > end:
+                raise self._gone(f"no worker for {LOST_SECONDS:.0f} s")
+            time.sleep(0.1)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
@@ -318,9 +358,9 @@ class _Dask(Workers):
             yield
         except (OSError, RuntimeError, ValueError) as error:  # what Dask raises without one
             text = (str(error).splitlines() or [""])[0][:200]
-            raise self._lost(f"the scheduler is gone: {text}") from error
+            raise self._gone(f"the scheduler is gone: {text}") from error
 
-    def _lost(self, why: str) -> UsageError:
+    def _gone(self, why: str) -> UsageError:
         return UsageError(f"{self._where}: all workers were lost ({why}); nothing was written")
 
     def _result(self, future: Any) -> Any:
@@ -340,7 +380,7 @@ class _Dask(Workers):
             ) from error
         except Exception as error:  # cancelled, lost or not to be fetched: by Dask, not the task
             text = (str(error).splitlines() or [""])[0][:200]
-            raise self._lost(f"{type(error).__name__}: {text}") from error
+            raise _LostError(f"{type(error).__name__}: {text}") from error
         if kind == "other code":
             raise UsageError(f"{self._where}: a worker has {value}\n  here it is {about()}")
         if kind == "raised":

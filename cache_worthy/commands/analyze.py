@@ -45,6 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "JSON pairs of tokens and cost, in any unit",
     )
     parser.add_argument(
+        "--sample",
+        type=arg.share,
+        metavar="F",
+        help="estimate questions 2 to 5 from this share of the log's subtrees, 0 < F <= 1, with "
+        "the error of each figure; for logs too large to replay whole. Sections of --skip are left "
+        "out",
+    )
+    parser.add_argument(
         "--engine",
         choices=ENGINES,
         default="generic",
@@ -113,6 +121,10 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.sglang_version is not None:
         server_for(args.sglang_version)  # refuse it before the work
+    arg.require(
+        args.sample is None or args.engine == "generic",
+        f"--sample {args.sample}: not with --engine {args.engine}, whose replays need the whole log",
+    )
     skip = parse_skip(args.skip)
     arg.require(
         args.cost_curve is None or "band" not in skip,
@@ -130,6 +142,7 @@ def run(args: argparse.Namespace) -> int:
         top_pins=args.pins,
         skip=skip,
         cost_curve=curve,
+        sample=args.sample,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,

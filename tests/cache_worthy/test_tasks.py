@@ -148,6 +148,10 @@ def pid_after_a_moment(shared: object, item: int) -> tuple[int, int]:
     return item, os.getpid()
 
 
+def read_shared(shared: list[int], item: int) -> int:
+    return shared[item] + len(shared)
+
+
 def test_the_document_is_the_same_wherever_it_is_made(
     run: Run, small: Path, cluster: Cluster
 ) -> None:
@@ -260,6 +264,22 @@ def test_a_worker_killed_half_way_costs_nothing_but_time(cluster: Cluster, small
         workers.carry(__name__)
         pids = {pid for _, pid in workers.map_tasks(pid_after_a_moment, log, range(40))}
         assert len(pids) == 2
+
+
+def test_a_shared_object_lost_with_all_its_holders_is_sent_again(cluster: Cluster) -> None:
+    """Dask cannot make anew what it was given, and may keep one copy where nothing waits for it."""
+    shared = list(range(1000))
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        first = workers.map_tasks(read_shared, shared, range(4))
+        sent = workers.transferred
+        cluster.kill()
+        cluster.kill()
+        cluster.add_worker()
+        cluster.add_worker()
+        assert workers.map_tasks(read_shared, shared, range(4)) == first
+        assert workers.transferred == 2 * sent > 0
+    cluster.wait_for(2)
 
 
 def kill_yourself(shared: object, item: int) -> int:

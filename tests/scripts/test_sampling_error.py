@@ -1,0 +1,37 @@
+"""The errors of samples are printed for both logs, and a sample of everything has none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sampling_error
+
+
+def test_both_logs_are_measured(
+    write: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 150 conversations of three turns in rounds: each block comes back after 150 requests.
+    records = [
+        {"timestamp": i, "input_length": 512 * (turn + 2), "output_length": 1,
+         "hash_ids": [10 * c + t for t in range(turn + 2)]}
+        for i, (turn, c) in enumerate((turn, c) for turn in range(3) for c in range(150))
+    ]  # fmt: skip
+    for name in sampling_error.LOGS:
+        write(*records, name=f"{name}_trace.jsonl")
+    argv = ["--traces", str(tmp_path), "--seeds", "1", "--fractions", "1", "0.5", "0.01"]
+    assert sampling_error.main(argv) == 0
+    out = capsys.readouterr().out
+    for name in sampling_error.LOGS:
+        whole, half, small = (
+            f"{name}, F = {f}, {n} of 1" for f, n in ((1, 1), (0.5, 1), (0.01, 0))
+        )
+        assert whole in out
+        assert half in out
+        assert small in out
+    figures = [float(x) for x in re.findall(r"cost ratio: mean \|error\| ([0-9.]+)", out)]
+    assert len(figures) == 4
+    assert figures[0] == figures[2] == 0.0
+    assert figures[1] == figures[3] > 0.0
