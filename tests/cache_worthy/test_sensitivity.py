@@ -431,3 +431,25 @@ def test_a_shipped_model_under_another_name_is_listed_once() -> None:
         for n in range(3)
     ]
     assert BlockSize().block == family(renamed, 512, 4)[1].size.block
+
+
+@pytest.mark.traces
+def test_the_band_of_conversation(run: Run, traces: Path) -> None:
+    """What is quoted of it: all but the capacity and one policy holds, and few winners are alone."""
+    band = document(run, traces / "conversation_trace.jsonl", "--skip", REST)["band"]
+    assert band["replays"] == 3 * 6 * 5 + 6 * 6
+    assert band["ceiling"]["worth_caching"] == "all"
+    assert band["capacity"]["flips"] == ["attention x0.5", "linear only", "Llama-3.1-70B"]
+    assert [r["tied"] for r in band["policy"]] == [
+        [],
+        ["cost_only", "size_only"],
+        ["freq_landlord", "gdsf"],
+        ["freq_landlord", "landlord"],
+        [],
+        [],
+    ]
+    assert [r["worth_changing"] for r in band["policy"]] == [
+        "none", "some", "all", "all", "none", "none",
+    ]  # fmt: skip
+    assert [r["flips"] for r in band["policy"]] == [[], ["linear only"], [], [], [], []]
+    assert band["pin"]["flips"] == []

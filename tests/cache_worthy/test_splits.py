@@ -65,6 +65,13 @@ def test_a_part_alone_gives_the_same_figures(run: Run, sample: Path, tmp_path: P
         "whole",
         *[name for name, _, _ in spans(len(lines))],
     ]
+    for noun in ("half", "quarter"):
+        ranges = [
+            range(p["first_request"], p["last_request"] + 1)
+            for p in found["parts"]
+            if p["name"].startswith(noun)
+        ]
+        assert [n for r in ranges for n in r] == list(range(1, len(lines) + 1))
     for n, part in enumerate(found["parts"]):
         file = tmp_path / f"{n}.jsonl"
         file.write_text(
