@@ -153,7 +153,7 @@ def measure(results: Results, port: int, capture: Capture, rounds: int) -> None:
         ("answers, 32 connections", request(PLAIN, 2_000), 32),
         ("streams, 32 connections", request(STREAM, 2_000), 32),
     ):
-        each = max(2, rounds // 8)
+        each = max(2, rounds // 4)
         rates = [asyncio.run(throughput(p, data, connections, each)) for p in (port, capture.port)]
         results.figure(
             name, rates[1], "/s", yardstick=yard, yardstick_value=rates[0], more_is_better=True

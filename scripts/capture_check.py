@@ -68,7 +68,7 @@ class Response:
         return b",".join(v for n, v in self.headers if n.lower() == name)
 
     def end_to_end(self) -> Headers:
-        """What the proxy must hand on as it is, in lower case."""
+        """What the proxy must hand on as it is."""
         return end_to_end(self.headers)
 
 
@@ -76,11 +76,16 @@ Handler = Callable[[Request, asyncio.StreamReader, asyncio.StreamWriter], Awaita
 
 
 def end_to_end(headers: Headers) -> Headers:
-    """Headers without those of one hop, names in lower case."""
+    """Headers without those of one hop, as they stand."""
     named = {
         t.strip().lower() for n, v in headers if n.lower() == b"connection" for t in v.split(b",")
     }
-    return [(n.lower(), v) for n, v in headers if n.lower() not in OWN and n.lower() not in named]
+    return [(n, v) for n, v in headers if n.lower() not in OWN and n.lower() not in named]
+
+
+def lower(headers: Headers) -> Headers:
+    """Headers with their names in lower case, as the proxy sends those of requests."""
+    return [(n.lower(), v) for n, v in headers]
 
 
 async def read_head(reader: asyncio.StreamReader) -> tuple[list[bytes], Headers]:
@@ -373,14 +378,14 @@ class Check:
         number = int(request.header(b"x-number"))
         want = plan(self.seed, number)
         self.arrived += 1
-        headers = end_to_end(request.headers)
+        headers = lower(end_to_end(request.headers))
         if not want.body:  # the client library may say so where there is no body
             headers = [pair for pair in headers if pair != (b"content-length", b"0")]
         pairs: tuple[tuple[str, object, object], ...] = (
             ("method", want.method, request.method),
             ("target", want.target, request.target),
             ("body", want.body, request.body),
-            ("headers", end_to_end(want.headers), headers),
+            ("headers", lower(end_to_end(want.headers)), headers),
         )
         self.wrong += differences(f"request {number}", pairs)
         rng = want.rng

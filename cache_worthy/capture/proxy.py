@@ -4,8 +4,8 @@ Bodies go through untouched both ways, encoded as they are; a chunk is handed on
 no faster than the other side reads. Status, query string, order and duplicates of headers stay. What
 a hop owns does not (RFC 9110, section 7.6.1): Connection and what it names, Keep-Alive,
 Transfer-Encoding, TE, Trailer, Upgrade, Proxy-*, and with them trailers, which a recipient may discard
-(6.5.1); Host becomes the upstream server's; names are sent in lower case. Expect: 100-continue is
-answered here when the body is wanted. No Via is added: some servers answer differently on one.
+(6.5.1); Host becomes the upstream server's, and names of request headers lower case, as ASGI has
+them. Expect: 100-continue is answered here when the body is wanted. No Via is added: some servers answer differently on one.
 An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
 the upstream request at once.
 """
@@ -115,9 +115,16 @@ class _Exchange:
     def _header(self, name: bytes) -> bytes:
         return b",".join(v for n, v in self.headers if n == name)
 
+    def _path(self) -> bytes:
+        """The path as it stands in the request, which may name it with a host before it."""
+        path: bytes = self.scope["raw_path"]
+        if path[:7].lower() == b"http://" or path[:8].lower() == b"https://":
+            path = b"/" + path.split(b"://", 1)[1].partition(b"/")[2]
+        return path
+
     async def run(self) -> None:
         """Pass the request on, and its answer back; record it."""
-        path = self.scope["raw_path"]
+        path = self._path()
         if self.scope["method"] == "POST" and path.decode("latin-1").endswith(ENDPOINTS):
             encoding = self._header(b"content-encoding").decode("latin-1").strip().lower()
             self.entry = self.proxy.recorder.begin(encoding)
@@ -177,15 +184,20 @@ class _Exchange:
         """Why a request cannot be passed on, as status and text."""
         if b"websocket" in self._header(b"upgrade").lower():
             return 501, "websockets are not proxied; connect to the upstream server itself"
-        if self._header(b"transfer-encoding").strip().lower() not in (b"", b"chunked"):
+        coding = self._header(b"transfer-encoding").strip().lower()
+        if coding not in (b"", b"chunked"):
             return 501, "only Transfer-Encoding: chunked is proxied"
+        if coding and self._header(b"content-length"):
+            return 400, "a request has a Content-Length or a Transfer-Encoding, not both"
+        if not self._path().startswith(b"/"):
+            return 400, "the target of the request is no path"
         return None
 
     async def _request(self) -> aiohttp.ClientResponse:
         named = {t.strip().lower() for t in self._header(b"connection").split(b",")}
         drop = HOP_BY_HOP | named | {b"host", b"expect"}
         headers = [(n.decode("ascii"), v.decode("utf-8")) for n, v in self.headers if n not in drop]
-        target = self.scope["raw_path"].decode("ascii")
+        target = self._path().decode("ascii")
         if self.scope["query_string"]:
             target += "?" + self.scope["query_string"].decode("ascii")
         length = self._header(b"content-length")

@@ -128,7 +128,8 @@ async def _serve(
         config = uvicorn.Config(
             Proxy(settings.upstream, recorder, session, trace),
             interface="asgi3",
-            http="httptools",
+            http="h11",
+            h11_max_incomplete_event_size=1 << 20,
             loop="asyncio",
             ws="none",
             lifespan="off",

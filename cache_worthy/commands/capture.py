@@ -135,11 +135,10 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         import aiohttp
-        import httptools
         import uvicorn
     except ImportError as error:
         raise UsageError(INSTALL) from error
-    del aiohttp, httptools, uvicorn
+    del aiohttp, uvicorn
     from cache_worthy.capture.advice import Advisor
     from cache_worthy.capture.logfile import LogFile
     from cache_worthy.capture.recorder import Recorder

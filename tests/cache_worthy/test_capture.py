@@ -399,7 +399,7 @@ def test_what_belongs_to_one_hop_stays_there(upstream: Upstream, capture: Captur
     )
     assert got.body == b"ab"
     assert got.whole
-    assert got.headers == [(b"x-stays", b"1"), (b"transfer-encoding", b"chunked")]
+    assert got.headers == [(b"X-Stays", b"1"), (b"Transfer-Encoding", b"chunked")]
     (request,) = [r for r in upstream.seen if r.target == b"/hops?q=%2F"]
     kept = [(n.lower(), v) for n, v in request.headers]
     host = b"127.0.0.1:%d" % upstream.port
@@ -420,11 +420,33 @@ def test_what_is_not_proxied_is_refused_clearly(capture: Capture) -> None:
     for data, text in (
         (upgrade, "websockets are not proxied"),
         (post(b"", b"X-Name: \xff"), "not UTF-8"),
+        (post(b"0\r\n\r\n", b"Transfer-Encoding: chunked"), "not both"),
+        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "no path"),
     ):
         got = talk(capture.port, data)
         assert got.status in (400, 501)
         assert text in json.loads(got.body)["error"]["message"]
     assert talk(capture.port, b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n").status == 400
+
+
+def test_unusual_clients(upstream: Upstream, capture: Capture) -> None:
+    """One that offers h2c keeps its body; one of HTTP/1.0 gets no chunks; one names a host."""
+    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABk")
+    assert talk(capture.port, post(chat(), *offer)).body == ANSWER
+    assert upstream.seen[-1].body == chat()
+    assert upstream.seen[-1].header(b"upgrade") == b""
+    absolute = post(chat(), path=b"http://elsewhere:1/v1/chat/completions?q=1")
+    assert talk(capture.port, absolute).body == ANSWER
+    assert upstream.seen[-1].target == b"/v1/chat/completions?q=1"
+
+    async def stream(
+        request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
+
+    upstream.handlers[b"/old"] = stream
+    got = talk(capture.port, b"GET /old HTTP/1.0\r\n\r\n")
+    assert (got.body, got.header(b"transfer-encoding")) == (b"ab", b"")
 
 
 def test_the_upstream_is_not_there(tmp_path: Path) -> None:
@@ -515,7 +537,7 @@ def test_a_well_kept_server_behind_it(tmp_path: Path) -> None:
     ):
         direct, through = talk(port, data), talk(running.port, data)
         assert (direct.status, direct.body) == (through.status, through.body)
-        dates = [[h for h in r.headers if h[0] != b"date"] for r in (direct, through)]
+        dates = [[h for h in r.end_to_end() if h[0] != b"date"] for r in (direct, through)]
         assert dates[0] == dates[1]
     running.stop()
     rows = running.rows()

@@ -24,6 +24,7 @@ import cache_worthy.capture.recorder as recorder_module
 from cache_worthy.capture.logfile import LogFile
 from cache_worthy.capture.recorder import Recorder
 from cache_worthy.capture.usage import Answer, Usage
+from cache_worthy.commands.capture import _key
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import IngestOptions, read_log
 from cache_worthy.ingest.blocks import Cutter
@@ -168,12 +169,13 @@ def test_the_log_is_analysed_as_the_traffic(
         assert given["input"]["records"].pop("several_answers") > 3
         del recorded["input"]["records"]["several_answers"]
     assert comparable(recorded) == comparable(given)
-    mine, theirs = (
-        read_log(running.log, None),
-        read_log(plain, None),
-    )
+    mine = read_log(running.log)
+    theirs = read_log(plain, IngestOptions(block_size=64, template="chatml"))
     assert [r.output_length for r in mine.requests] == [r.output_length for r in theirs.requests]
     assert [r.priority for r in mine.requests] == [r.priority for r in theirs.requests]
+    if not keep:  # who guesses a prompt cannot look for it without the key
+        ids = [{i for r in log.requests for i in r.hash_ids} for log in (mine, theirs)]
+        assert not ids[0] & ids[1]
 
 
 def test_nothing_secret_is_written(upstream: Upstream, tmp_path: Path) -> None:
@@ -207,6 +209,12 @@ def test_nothing_secret_is_written(upstream: Upstream, tmp_path: Path) -> None:
         assert text.count("\n") == 2
         assert text.count("SECRET") == text.count("PROMPT-SECRET") == (600 if keep else 0)
         assert log.stat().st_mode & 0o077 == 0
+
+
+def test_a_key_is_fresh_unless_it_is_kept(tmp_path: Path) -> None:
+    file = str(tmp_path / "key")
+    assert _key(file, True) == _key(file, True)
+    assert len({_key(None, True), _key(None, True), _key(file, True)}) == 3
 
 
 def test_runs_under_one_key_share_ids(run: Run, upstream: Upstream, tmp_path: Path) -> None:
