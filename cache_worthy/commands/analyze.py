@@ -130,6 +130,10 @@ def run(args: argparse.Namespace) -> int:
         args.cost_curve is None or "band" not in skip,
         "--cost-curve: is a member of the sensitivity band, which --skip band leaves out",
     )
+    arg.require(
+        args.cost_curve is None or args.sample in (None, 1),
+        f"--cost-curve: is a member of the sensitivity band, which --sample {args.sample} leaves out",
+    )
     curve = None if args.cost_curve is None else load_curve(args.cost_curve)
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}

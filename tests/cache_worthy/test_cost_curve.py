@@ -114,6 +114,8 @@ def test_it_is_a_member_of_the_band_only(
 ) -> None:
     code, _, err = run("analyze", sample, "--cost-curve", put("9999,1"), "--skip", "band")
     assert (code, "--skip band" in err) == (2, True)
+    code, _, err = run("analyze", sample, "--cost-curve", put("9999,1"), "--sample", "0.5")
+    assert (code, "--sample 0.5 leaves out" in err) == (2, True)
 
 
 def test_nothing_is_extrapolated(run: Run, sample: Path, put: Callable[[str], Path]) -> None:
