@@ -153,7 +153,7 @@ def in_short(a: Analysis) -> list[str | Typed]:
         yours = next((r for r in a.policy.rows if r.bytes == a.parameters.capacity_bytes), None)
         if yours is not None:
             out.append(_advice(f"At your {gib(yours.bytes)}", yours, a.policy.baseline, a.band))
-    differ = None if a.splits is None else splits_flag(a.splits)
+    differ = None if a.splits is None else splits_flag(a.splits, a.engine is not None)
     if differ is not None:
         out.append(differ)
     if a.parameters.engine == "vllm":

@@ -75,8 +75,10 @@ def _how(splits: Splits, verdict: str) -> str:
     return ", ".join(f"{what} in {', '.join(names)}" for what, names in fewer) + f", else {most[0]}"
 
 
-def splits_flag(splits: Splits) -> str | None:
-    """For the head of the report: what does not generalise; nothing where all does."""
-    if not splits.disagree:
-        return None
-    return f"Halves and quarters of this log differ on {', '.join(splits.disagree)}."
+def splits_flag(splits: Splits, server: bool = False) -> str | None:
+    """For the head of the report: what does not generalise; nothing where all does.
+
+    For a server the policies of this project are no advice, so that they differ is none either.
+    """
+    told = [name for name in splits.disagree if not (server and name == "policy")]
+    return f"Halves and quarters of this log differ on {', '.join(told)}." if told else None

@@ -199,6 +199,12 @@ def test_a_second_half_that_wants_another_policy_is_flagged(run: Run, write: Wri
     assert "policy" in found["disagree"]
     assert "policy (" in text_of(run, log)
     assert "size_only in half 2" in text_of(run, log)
+    said = "Halves and quarters of this log differ on"
+    assert f"{said} {', '.join(found['disagree'])}." in text_of(run, log)
+    others = [name for name in found["disagree"] if name != "policy"]
+    server = " ".join(run("analyze", log, "--skip", REST, "--engine", "vllm")[1].split())
+    assert (f"{said} {', '.join(others)}." in server) == bool(others)
+    assert (said in server) == bool(others)
 
 
 def test_short_logs_have_the_parts_that_they_can(run: Run, write: Write) -> None:
