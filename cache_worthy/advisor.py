@@ -5,10 +5,11 @@ Nothing here decides what to evict; it reads, replays and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cache_worthy.capacity import CapacityCurve, measure_curve
+from cache_worthy.causes import Causes, measure_causes
 from cache_worthy.coldstart import ColdStarts, measure_coldstart
 from cache_worthy.cost_curve import CostCurve
 from cache_worthy.engines import Engine, EngineAdvice, advise, gpu_room
@@ -17,15 +18,17 @@ from cache_worthy.ingest import Log, Records
 from cache_worthy.per_request import known_blocks
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.pinsim import PinSim, measure_pinsim
-from cache_worthy.policy_table import PolicyTable, measure_policies, table_capacities
+from cache_worthy.policy_table import BASELINE, PolicyTable, measure_policies, table_capacities
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
 from cache_worthy.sampling import SampledReplays, SampleReport, draw, report
 from cache_worthy.sections import SECTIONS
 from cache_worthy.sensitivity import Band, family, measure_sensitivity
+from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import EvictionPolicy
+from cache_worthy.sim.replay import ReplayResult
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.splits import Splits, measure_splits
@@ -48,6 +51,8 @@ class Options:
     own_policies : mapping of str to callable
         Factories of the user's policies by display name.
     top_pins : int
+    show_text : bool
+        Whether a few characters of prompts may stand in the result.
     skip : frozenset of str
         Sections to leave out, by their names in ``sections.SECTIONS``.
     cost_curve : CostCurve or None
@@ -67,6 +72,7 @@ class Options:
     engine: Engine = "generic"
     gpu_gib: float | None = None
     sglang_version: str | None = None
+    show_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,7 @@ class Parameters:
     engine: Engine
     gpu_gib: float | None
     sglang_version: str | None
+    show_text: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,8 @@ class Analysis:
     """The whole result: what ``--json`` writes and the tables render.
 
     ``capacity``, ``policy``, ``pin`` and the sections of ``sections.SECTIONS`` are None when question
-    1 ended the run (of ``band`` the ceiling is left), the sections also when they were skipped; ``engine`` is None for the generic
-    engine too.
+    1 ended the run (of ``band`` the ceiling is left; ``causes`` is there and says why), the sections
+    also when they were skipped; ``engine`` is None for the generic engine too.
     """
 
     parameters: Parameters
@@ -132,6 +139,7 @@ class Analysis:
     splits: Splits | None
     pinsim: PinSim | None
     sample: SampleReport | None
+    causes: Causes | None
 
 
 def analyze(
@@ -159,7 +167,14 @@ def analyze(
         chosen = options.capacity(forest.distinct, size.block)
     members = family(model, tokens, forest.depth, options.cost_curve)
     replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
-    splits = pinsim = sampled = None
+    splits = pinsim = sampled = causes = None
+    known = known_blocks(forest)
+    lengths: Sequence[int] = (
+        log.requests.lengths
+        if isinstance(log.requests, RequestTable)
+        else [r.input_length for r in log.requests]
+    )
+    recommended: ReplayResult | None = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
@@ -206,10 +221,10 @@ def analyze(
             from_text=log.tokenizer is not None or log.chars_per_block is not None,
         )
         pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
-        known = known_blocks(forest)
+        if "causes" not in options.skip:
+            recommended = replays.run(BASELINE, curve.recommended_bytes)
         if "coldstart" not in options.skip:
             step("cold start")
-            lengths = [r.input_length for r in log.requests]
             coldstart = measure_coldstart(replays, known, lengths, tokens, table)
         if "tails" not in options.skip:
             step("tails")
@@ -224,6 +239,19 @@ def analyze(
             splits = measure_splits(
                 paths, replays, curve, table, cost, options.own_policies, step, workers
             )
+    if "causes" not in options.skip:
+        step("causes")
+        causes = measure_causes(
+            forest,
+            cost.cumulative(forest.depth),
+            paths,
+            lengths,
+            tokens,
+            known,
+            log.evidence,
+            recommended,
+            options.show_text,
+        )
     if "band" not in options.skip:
         band = measure_sensitivity(
             members,
@@ -248,6 +276,7 @@ def analyze(
             engine=options.engine,
             gpu_gib=options.gpu_gib,
             sglang_version=options.sglang_version,
+            show_text=options.show_text,
         ),
         input=Input(
             source=log.source,
@@ -281,6 +310,7 @@ def analyze(
         splits=splits,
         pinsim=pinsim,
         sample=sampled,
+        causes=causes,
     )
 
 

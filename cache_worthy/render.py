@@ -24,6 +24,7 @@ from cache_worthy.layout import (
 from cache_worthy.pins import Pins
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.recoverable import Recovery
+from cache_worthy.render_causes import causes_summary, render_causes
 from cache_worthy.render_coldstart import render_coldstart
 from cache_worthy.render_engine import (
     NAMES,
@@ -67,6 +68,8 @@ def render(analysis: Analysis) -> str:
     """
     out = [*_summary(analysis), *_workload(analysis)]
     out += _question_1(analysis)
+    if analysis.causes is not None:
+        out += render_causes(analysis.causes)
     if analysis.capacity is not None:
         if analysis.sample is not None:
             out += render_sample(analysis.sample)
@@ -127,8 +130,9 @@ def _summary(a: Analysis) -> list[str]:
 
 def in_short(a: Analysis) -> list[str | Typed]:
     """The answers, a sentence each, and the flags to type where there are any."""
+    change = [] if a.causes is None else causes_summary(a.causes)
     if a.capacity is None or a.policy is None or a.pin is None:
-        return ["Prefix caching is not worth enabling on this log (question 1)."]
+        return ["Prefix caching is not worth enabling on this log (question 1).", *change]
     flips = () if a.band is None else a.band.ceiling.flips
     moves = a.band is not None and a.band.capacity is not None and bool(a.band.capacity.flips)
     best = a.capacity.recommended
@@ -166,7 +170,7 @@ def in_short(a: Analysis) -> list[str | Typed]:
         )
         if a.pinsim is not None:
             out.append(simulated(a.pinsim))
-    return out
+    return [*out, *change]
 
 
 def _advice(where: str, row: PolicyRow, baseline: str, band: Band | None) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cache_worthy import render
 from cache_worthy.advisor import Analysis
 from cache_worthy.capacity import CapacityCurve
+from cache_worthy.causes import Causes
 from cache_worthy.coldstart import ColdStarts
 from cache_worthy.engines import EngineAdvice, pins_text
 from cache_worthy.figures import (
@@ -30,6 +31,7 @@ from cache_worthy.pins import Pins
 from cache_worthy.pinsim import PinSim
 from cache_worthy.policy_table import WORTH_CHANGING, PolicyTable
 from cache_worthy.recoverable import Recovery
+from cache_worthy.render_causes import causes_rows, causes_text
 from cache_worthy.render_engine import NAMES, Typed, memory_facts, memory_parts
 from cache_worthy.render_pinsim import pinsim_text
 from cache_worthy.render_sample import NO_BOUND_OF_SAMPLE, least_name, sample_text, saving_text
@@ -105,6 +107,8 @@ def _sections(a: Analysis) -> Iterable[tuple[str, str, str]]:
     yield "worth", "Question 1: is caching worth it?", _answer(head) + _p(text)
     if a.sample is not None:
         yield "sample", "From a sample", _p(sample_text(a.sample))
+    if a.causes is not None:
+        yield "causes", "Why the hit rate is no higher", _causes(a.causes)
     if a.capacity is not None and a.policy is not None:
         yield (
             "capacity",
@@ -512,6 +516,15 @@ def _engine(advice: EngineAdvice, table: PolicyTable) -> str:
     out += f"<h3>Memory, as flags of {text_of(name)}</h3>"
     out += _facts(memory_facts(advice.memory), "memory")
     return out + "".join(map(_part, memory_parts(advice.memory, advice.engine)))
+
+
+def _causes(causes: Causes) -> str:
+    return _table(
+        "causes-table",
+        "What was no hit, by cause, as a share of the uncached prefill cost",
+        ("cause", "requests", "blocks", "share", "example record", "at token"),
+        causes_rows(causes),
+    ) + _p(causes_text(causes), "note")
 
 
 _RATES = ("block", "token", "request")

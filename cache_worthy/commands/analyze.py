@@ -53,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "out",
     )
     parser.add_argument(
+        "--no-text",
+        dest="show_text",
+        action="store_false",
+        help="never show characters of prompts (WHY shows where near-identical ones diverge)",
+    )
+    parser.add_argument(
         "--engine",
         choices=ENGINES,
         default="generic",
@@ -147,6 +153,7 @@ def run(args: argparse.Namespace) -> int:
         skip=skip,
         cost_curve=curve,
         sample=args.sample,
+        show_text=args.show_text,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,

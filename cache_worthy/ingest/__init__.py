@@ -35,6 +35,7 @@ from cache_worthy.ingest import (
     weka,
 )
 from cache_worthy.ingest.blocks import Cutter
+from cache_worthy.ingest.evidence import Evidence
 from cache_worthy.ingest.options import IngestOptions
 from cache_worthy.ingest.reader import HINT, Broken, parse_line, plain_parser, read_records
 from cache_worthy.ingest.record import (
@@ -190,6 +191,8 @@ class Log:
         block ids.
     template : str or None
         What made text of messages; None where the log has none.
+    evidence : Evidence
+        What its prompts say about why they share nothing; no part of any document as it stands.
     models, salts : dict of str to int
         Requests by model and by salt, where the log names them. Salts (at most 20) stand by rank
         unless the user named their field: a ``cache_salt`` may be a secret.
@@ -211,6 +214,7 @@ class Log:
     template: str | None = None
     models: dict[str, int] = dataclasses.field(default_factory=dict)
     salts: dict[str, int] = dataclasses.field(default_factory=dict)
+    evidence: Evidence = dataclasses.field(default_factory=Evidence, repr=False, compare=False)
 
 
 def read_log(
@@ -674,6 +678,7 @@ class _Reading:
             template=self.options.template if cutter.from_chat else None,
             models={} if set(self.models) == {NO_MODEL} else dict(self.models.most_common()),
             salts=self._salts(),
+            evidence=cutter.evidence,
         )
 
     def _salts(self) -> dict[str, int]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest.chat import Chat, render
+from cache_worthy.ingest.evidence import Evidence
 from cache_worthy.ingest.options import IngestOptions
 from cache_worthy.ingest.record import Blocks, Prompt, Tokens, Unusable, kind
 from cache_worthy.sim.trace import BlockId, Request
@@ -156,6 +157,8 @@ class Cutter:
         Tokens in one block, once the first request has fixed it.
     from_text, from_tokens, from_ids, from_chat : int
         Requests by what the log held.
+    evidence : Evidence
+        What the prompts say about why they share nothing.
     """
 
     def __init__(self, options: IngestOptions, *, intern: bool = True) -> None:
@@ -164,6 +167,7 @@ class Cutter:
         self.encode = load_tokenizer(options.tokenizer)
         self.block_tokens: int | None = None
         self.from_text = self.from_tokens = self.from_ids = self.from_chat = 0
+        self.evidence = Evidence()
         self._intern: dict[BlockId, BlockId] = {}
         self._roots: dict[tuple[str | None, str | None], bytes] = {}
 
@@ -186,24 +190,16 @@ class Cutter:
         elif isinstance(content, Tokens):
             ids, length = self._tokens(content.ids, prompt)
             self.from_tokens += 1
+            if ids:
+                tokens: Any = content.ids  # integers, or _tokens had refused them
+                self.evidence.token_ids(ids[0], (prompt.model, prompt.salt), tokens)
         else:
             self.from_text += 1
-            if isinstance(content, Chat):
-                text = render(content, self.options.template)
-                self.from_chat += 1
-            else:
-                text = content
-            if prompt.cut_mark:
-                text = text.partition(prompt.cut_mark)[0]
-            if self.encode is None:
-                block = self._block(None, False)
-                size = self.options.chars_per_block
-                ids = chunk_ids(text, size, self._root(prompt, b""))
-                length = -int(-len(text) // self.options.chars_per_token)
-                if prompt.cut:
-                    ids = ids[: len(text) // size]
-            else:
-                ids, length = self._tokens(self._encode(text), prompt)
+            self.from_chat += isinstance(content, Chat)
+            text = self._text(content, prompt)
+            ids, length = self._cut(text, prompt)
+            if ids:
+                self._note(ids, text, content, prompt)
         if prompt.cut and not ids:
             raise Unusable(
                 "the log cut this prompt before its first block ended; choose a smaller "
@@ -220,6 +216,30 @@ class Cutter:
             timestamp=prompt.timestamp,
             priority=prompt.priority,
         )
+
+    def _text(self, content: Chat | str, prompt: Prompt) -> str:
+        text = render(content, self.options.template) if isinstance(content, Chat) else content
+        return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
+
+    def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
+        """Block ids of a text, and its length in tokens."""
+        if self.encode is not None:
+            return self._tokens(self._encode(text), prompt)
+        self._block(None, False)
+        size = self.options.chars_per_block
+        ids = chunk_ids(text, size, self._root(prompt, b""))
+        length = -int(-len(text) // self.options.chars_per_token)
+        return (ids[: len(text) // size] if prompt.cut else ids), length
+
+    def _note(self, ids: Sequence[BlockId], text: str, content: Chat | str, prompt: Prompt) -> None:
+        """Keep of a prompt what may explain that it shares nothing."""
+        evidence = self.evidence
+        evidence.text(ids[0], (prompt.model, prompt.salt), text)
+        if isinstance(content, Chat) and content.tools:
+            first = evidence.tools.first_order(content.tools)
+            if first != content.tools and ids[-1] not in evidence.reordered:
+                other = self._text(Chat(content.messages, first), prompt)
+                evidence.reordered[ids[-1]] = tuple(self._cut(other, prompt)[0])
 
     def _encode(self, text: str) -> Sequence[int]:
         if self.encode is None:

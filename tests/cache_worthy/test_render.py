@@ -163,6 +163,7 @@ def compare(text: str, document: dict[str, Any]) -> None:
         f"{percent(pins['together_fraction_of_prefill'])} of the whole" in flat
     )
 
+    compare_causes(text, document["causes"])
     compare_coldstart(text, document["coldstart"])
     compare_tails(text, document["tails"])
     compare_pinsim(text, document["pinsim"])
@@ -174,6 +175,43 @@ def compare(text: str, document: dict[str, Any]) -> None:
     else:
         assert "band" not in flat
     assert max(map(len, text.splitlines())) <= 80
+
+
+CAUSES = {
+    "shorter_than_a_block": "prompt shorter than a block",
+    "tool_order": "same tools, another order",
+    "near_identical_start": "near-identical first block",
+    "new_start": "new from the first block on",
+    "new_below": "new below a known prefix",
+    "evicted": "evicted before it came again",
+}
+
+
+def compare_causes(text: str, causes: dict[str, Any]) -> None:
+    lines = iter(between(text, "WHY", "CAPACITY")[3:])
+
+    def cause(row: dict[str, Any]) -> None:
+        cells = [str(row["requests"]), str(row["blocks"]), percent(row["fraction"])]
+        if row["example_record"] is not None:
+            cells += [str(row["example_record"]), str(row["example_token"])]
+        line = next(lines)
+        name = CAUSES[row["name"]]
+        assert line.strip().startswith(name)
+        assert line.split(name)[1].split() == (cells if row["known"] else ["--"] * 3)
+
+    for row in causes["new"]:
+        cause(row)
+    missing = percent(causes["missing_fraction"])
+    assert next(lines).split() == ["=", *["missing", "from", "the", "ceiling"], missing]
+    cause(causes["evicted"])
+    there = percent(causes["missing_there_fraction"])
+    assert joined(next(lines)) == f"= missing at {gib(causes['capacity_bytes'])} {there}"
+    flat = joined(text)
+    if causes["compared"] == "nothing":
+        assert "need prompts in the log" in flat
+    elif not causes["prompts_with_tools"]:
+        assert "No prompt has tools" in flat
+    assert f"depends on capacity ({causes['policy']}, the recommended one)" in flat
 
 
 def compare_coldstart(text: str, cold: dict[str, Any]) -> None:
@@ -426,6 +464,8 @@ def test_tables_equal_json(run: Run, sample: Path, options: list[str]) -> None:
         "part policy",
         "part cost",
         "parts agree",
+        "cause",
+        "evicted",
     ],
 )
 def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
@@ -469,6 +509,10 @@ def test_the_comparison_bites(run: Run, sample: Path, cell: str) -> None:
         document["band"]["bound"][0]["reach"] = "not recomputed"
     elif cell == "band pin":
         document["band"]["pin"]["low"] -= 0.001
+    elif cell == "cause":
+        document["causes"]["new"][4]["blocks"] += 1
+    elif cell == "evicted":
+        document["causes"]["missing_there_fraction"] += 0.001
     elif cell == "pinned":
         document["pinsim"]["gain"]["pinned"]["before"] *= 1.01
     elif cell == "saved_fraction":

@@ -212,6 +212,23 @@ def compare(page: Page, document: Document) -> None:
         for n, p in enumerate(pins["pins"])
     ]
 
+    causes = document["causes"]
+    cells = [
+        [str(c["requests"]), str(c["blocks"]), percent(c["fraction"])]
+        + (
+            ["", ""]
+            if c["example_record"] is None
+            else [f"{c['example_record']}", f"{c['example_token']}"]
+        )
+        if c["known"]
+        else ["--", "--", "--", "", ""]
+        for c in (*causes["new"], causes["evicted"])
+    ]
+    shares = [percent(causes["missing_fraction"]), percent(causes["missing_there_fraction"])]
+    cells[5:5] = [["", "", shares[0], "", ""]]
+    cells.append(["", "", shares[1], "", ""])
+    assert [row[1:] for row in page.tables["causes-table"][1:]] == cells
+
     cold = document["coldstart"]
     if cold is not None:
         assert page.tables["coldstart-table"][1:] == [
