@@ -10,6 +10,7 @@ from cache_worthy.advisor import Analysis
 from cache_worthy.errors import UsageError
 from cache_worthy.figures import log_ticks, lower_steps
 from cache_worthy.layout import gib, percent
+from cache_worthy.render_sample import least_name
 
 SUFFIXES = (".png", ".svg")
 WIDTH, HEIGHT, DPI = 7.2, 4.4, 150
@@ -58,13 +59,16 @@ def draw(a: Analysis, target: str) -> bytes | None:
                 markersize=5,
                 label="certified lower bound",
             )
-        axes.plot(
+        errors = None if a.sample is None else [e.error for e in a.sample.curve]
+        axes.errorbar(
             sizes,
             [p.cost_ratio for p in curve.points],
-            "o-",
+            yerr=errors,
+            fmt="o-",
             color="tab:blue",
             markersize=4,
-            label=curve.policy,
+            elinewidth=0.8,
+            label=curve.policy if errors is None else f"{curve.policy}, from a sample",
         )
         cheapest = [(r.bytes, c) for r in a.policy.rows for c in r.cells if c.policy == r.best]
         axes.plot(
@@ -73,10 +77,14 @@ def draw(a: Analysis, target: str) -> bytes | None:
             "D",
             color="tab:orange",
             markeredgecolor="white",
+            zorder=3,
             markersize=7,
             label="cheapest policy, where all were replayed",
         )
-        marks = [("floor", curve.points[0].bytes), ("recommended", curve.recommended_bytes)]
+        marks = [
+            (least_name(a.sample), curve.points[0].bytes),
+            ("recommended", curve.recommended_bytes),
+        ]
         if a.parameters.capacity_bytes is not None:
             marks.append(("yours", a.parameters.capacity_bytes))
         for n, (name, size) in enumerate(marks):

@@ -421,6 +421,7 @@ def _quantities(d: Reader) -> dict[str, dict[str, _Quantity]]:
                 cost,
                 (p.number("recommended_cost_ratio") for p in halves),
                 (m.number("recommended_cost_ratio") for m in members),
+                _estimates(d, curve, cost),
             ),
         ),
     }
@@ -469,6 +470,17 @@ def _quantities(d: Reader) -> dict[str, dict[str, _Quantity]]:
                     "ratio", row.number("own_p99")
                 )
     return sections
+
+
+def _estimates(d: Reader, curve: Reader, cost: float | None) -> tuple[float, ...]:
+    """The ends of the error of the cost at the recommended capacity, where it is from a sample."""
+    sample = d.maybe("sample")
+    points = [] if sample is None else sample.rows("curve")
+    index = curve.integer("recommended_index")
+    if cost is None or not 0 <= index < len(points):
+        return ()
+    error = points[index].number("error") or 0.0
+    return (cost - error, cost + error)
 
 
 def _ties(band: Reader | None, size: int) -> frozenset[str] | None:

@@ -183,9 +183,19 @@ def capacity_figure(
     table: PolicyTable,
     bound: Recovery | None,
     yours: int | None,
+    least: str,
+    errors: Sequence[float],
     description: str,
 ) -> str:
-    """Cost over capacity: lru, the best policy, the certified bound; floor and knee marked."""
+    """Cost over capacity: lru, the best policy, the certified bound; knee and first point marked.
+
+    Parameters
+    ----------
+    least : str
+        What the first point of the curve is.
+    errors : sequence of float
+        Of the curve's points, plus and minus; all zero where they are exact.
+    """
 
     def draw(css: str, width: int) -> str:
         points = [(p.bytes, p.cost_ratio or 1.0, p) for p in curve.points]
@@ -198,10 +208,11 @@ def capacity_figure(
             for cell in row.cells
             if cell.policy == row.best and cell.cost_ratio is not None
         ]
-        rows = [("floor: deepest request", low), ("recommended", curve.recommended_bytes)]
+        rows = [(least, low), ("recommended", curve.recommended_bytes)]
         if yours is not None:
             rows.append(("yours", yours))
-        most = max([y for _, y, _ in points] + [c.cost_ratio or 1.0 for _, c in best])
+        most = max(c.cost_ratio or 1.0 for _, c in best)
+        most = max([most] + [y + e for (_, y, _), e in zip(points, errors, strict=True)])
         top, bottom, left, right = 14.0 * len(rows) + 8, 44.0, 44.0, 14.0
         drawing = Drawing(width, 340 if css == "wide" else 320, css)
         step = nice_step(max(most - 1, 0.001), 6)
@@ -247,6 +258,9 @@ def capacity_figure(
                 "start" if after else "end",
             )
         drawing.path([(x(size), y(value)) for size, value, _ in points], "lru-line")
+        for (size, value, _), error in zip(points, errors, strict=True):
+            if error:
+                drawing.line(x(size), y(max(value - error, 1)), x(size), y(value + error), "error")
         for size, value, p in points:
             title = f"{curve.policy} at {percent(p.fraction)} = {gib(size)}: {ratio(value)}x"
             drawing.mark("dot", x(size), y(value), "lru", title)

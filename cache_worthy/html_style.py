@@ -75,6 +75,7 @@ svg .lru-line { fill: none; stroke: var(--lru); stroke-width: 2; stroke-linejoin
 svg .bound-line { fill: none; stroke: var(--bound); stroke-width: 2; stroke-dasharray: 6 3; }
 svg .never { fill: var(--never); }
 svg .empty { fill: none; stroke: var(--rule); }
+svg .error { stroke: var(--lru); stroke-width: 1; }
 svg .span { stroke: var(--lru); stroke-width: 3; stroke-linecap: round; }
 svg .tick { stroke: var(--ink); stroke-width: 3; }
 details { margin: .5rem 0; }

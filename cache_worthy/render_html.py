@@ -214,7 +214,11 @@ def _short(a: Analysis) -> str:
         best = a.capacity.recommended
         row = next(r for r in a.policy.rows if r.bytes == best.bytes)
         tiles = [
-            ("Give the cache", gib(best.bytes), f"{percent(best.fraction)} of the working set"),
+            (
+                "Give the cache" if a.sample is None else "Give the cache, estimated",
+                gib(best.bytes),
+                f"{percent(best.fraction)} of the working set",
+            ),
             ("Recompute there", f"{ratio(best.cost_ratio)}x", "the compulsory minimum"),
             ("At the least", gib(a.workload.floor_bytes), "the deepest request"),
             ("Caching removes at most", percent(a.worth.ceiling), "of prefill recompute"),
@@ -348,7 +352,19 @@ def _capacity(a: Analysis, curve: CapacityCurve, table: PolicyTable) -> str:
                 for r in certified
             ],
         )
-    picture = capacity_figure(curve, table, a.bound, a.parameters.capacity_bytes, description)
+    errors = [0.0] * len(curve.points) if a.sample is None else [e.error for e in a.sample.curve]
+    if any(errors):
+        description += f" From a sample: plus or minus {max(errors):.3f} at the most."
+        legend[0] = ("dot", "lru", f"{legend[0][2]}, estimated, with its error")
+    picture = capacity_figure(
+        curve,
+        table,
+        a.bound,
+        a.parameters.capacity_bytes,
+        "floor: deepest request" if least == "floor" else least,
+        errors,
+        description,
+    )
     return (
         _answer(
             f"Minimum cache: {gib(w.floor_bytes)} = {percent(w.floor_fraction, 2)} of the working set"

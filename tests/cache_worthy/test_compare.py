@@ -133,6 +133,17 @@ def test_beyond_the_spread_by_hand(
     assert rows(compared(bare, pair[1]))["recommended"].beyond is None
 
 
+def test_an_estimate_is_as_wide_as_its_error(pair: tuple[Document, Document]) -> None:
+    """By hand: 1.10 +/- 0.05 meets 1.04 to 1.06, and 1.10 +/- 0.03 does not."""
+    a, b = (copy.deepcopy(pair[0]) | {"band": None, "splits": None} for _ in range(2))
+    for d, cost, error in ((a, 1.10, 0.05), (b, 1.05, 0.01)):
+        d["capacity"]["recommended_cost_ratio"] = cost
+        d["sample"] = {"curve": [{"error": error}] * len(d["capacity"]["points"])}
+    assert rows(compared(a, b))["cost there"].beyond is False
+    a["sample"]["curve"] = [{"error": 0.03}] * len(a["capacity"]["points"])
+    assert rows(compared(a, b))["cost there"].beyond is True
+
+
 def test_a_tie_within_the_band_is_no_change_of_policy(pair: tuple[Document, Document]) -> None:
     a, b = copy.deepcopy(pair[0]), copy.deepcopy(pair[0])
     size = a["capacity"]["recommended_bytes"]

@@ -132,8 +132,11 @@ def compare(page: Page, document: Document) -> None:
         for p in curve["points"]
     ]
     for n, row in enumerate(rows):
-        assert ("recommended" in row[5]) == (n == curve["recommended_index"])
-        assert ("floor" in row[5], "working set" in row[5]) == (n == 0, n == last)
+        assert ("recommended" in row[-1]) == (n == curve["recommended_index"])
+        least = "floor" if document["sample"] is None else "least answered"
+        assert (least in row[-1], "working set" in row[-1]) == (n == 0, n == last)
+        if document["sample"] is not None:
+            assert row[5] == f"{document['sample']['curve'][n]['error']:.4f}"
 
     table = document["policy"]
     bound = document["bound"]
@@ -185,7 +188,7 @@ def compare(page: Page, document: Document) -> None:
         assert page.lists["policy-verdicts"] == [
             [
                 percent(r["fraction"]) + (f" ({r['label']})" if r["label"] else ""),
-                banded(r["verdict"], document["band"], n),
+                banded(r["verdict"], document["band"], n) + sampled(document["sample"], n),
             ]
             for n, r in enumerate(table["rows"])
         ]
@@ -322,6 +325,15 @@ def banded(verdict: str, band: Document | None, n: int) -> str:
     return f"{verdict} {'Changing' if r['candidate'] else 'Staying'} {flips}."
 
 
+def sampled(sample: Document | None, n: int) -> str:
+    if sample is None:
+        return ""
+    s = sample["savings"][n]
+    none = ", so it may be none" if s["saving_fraction"] <= s["error"] else ""
+    error = f": +/- {percent(s['error'], 2)}{none}" if s["saving_fraction"] else ""
+    return f" (from a sample{error})"
+
+
 def shown(name: str) -> str:
     """A user's own name as the page shows it: what cannot be printed, escaped."""
     return name.replace("\x00", "\\x00").replace("\ud800", "\\ud800").replace("\u2028", "\\u2028")
@@ -356,6 +368,7 @@ def report(run: Run, folder: Path, *argv: object) -> tuple[Page, Document]:
         (),
         ("--model", "Llama-3.1-70B", "--skip", "bound,splits", "--pins", 9),
         ("--capacity-gib", "0.7", "--skip", "bound,tails,coldstart,band,splits,pinsim"),
+        ("--sample", 0.95),
         ("--engine", "sglang", "--gpu-gib", 40, "--skip", "bound,splits,band"),
         ("--engine", "vllm", "--gpu-gib", 18, "--skip", "bound,splits,band"),
     ],
