@@ -20,6 +20,7 @@ from typing import Literal
 from cache_worthy.errors import UsageError
 from cache_worthy.layout import counted, gib, percent, ratio
 from cache_worthy.policy_table import FRACTIONS
+from cache_worthy.render_causes import NAMES
 from cache_worthy.schema import schema_id
 
 Unit = Literal["count", "bytes", "share", "ratio", "words"]
@@ -396,6 +397,7 @@ def _quantities(d: Reader) -> dict[str, dict[str, _Quantity]]:
         "RECOVERABLE at the recommended capacity": {},
         "POLICY": {},
         "SINGLE REQUESTS under lru at the recommended capacity": {},
+        "WHY NO HIT, as a share of the uncached prefill cost": _causes(d),
     }
     curve, table = d.maybe("capacity"), d.maybe("policy")
     if curve is None or table is None:
@@ -470,6 +472,21 @@ def _quantities(d: Reader) -> dict[str, dict[str, _Quantity]]:
                     "ratio", row.number("own_p99")
                 )
     return sections
+
+
+def _causes(d: Reader) -> dict[str, _Quantity]:
+    causes = d.maybe("causes")
+    if causes is None:
+        return {}
+    evicted = causes.maybe("evicted")
+    found = {}
+    for cause in [*causes.rows("new"), *([] if evicted is None else [evicted])]:
+        known = cause.get("known").value is True
+        name = cause.text("name")
+        found[NAMES.get(name, name)] = _Quantity(
+            "share", cause.number("fraction") if known else None
+        )
+    return found
 
 
 def _estimates(d: Reader, curve: Reader, cost: float | None) -> tuple[float, ...]:
@@ -636,11 +653,11 @@ def render_comparison(c: Comparison) -> str:
         if not section.rows:
             continue
         out += title(section.title)
-        out.append(f"  {'':<27}{'A':>19}{'B':>19}{'change':>10}")
+        out.append(f"  {'':<28}{'A':>19}{'B':>19}{'change':>10}")
         for row in section.rows:
             marked |= bool(row.beyond)
             line = (
-                f"  {row.name:<27}{_cut(shown(row.unit, row.a)):>19}"
+                f"  {row.name:<28}{_cut(shown(row.unit, row.a)):>19}"
                 f"{_cut(shown(row.unit, row.b)):>19}{change_text(row):>10}"
             )
             out.append(line + (" *" if row.beyond else ""))

@@ -92,6 +92,9 @@ def test_values_are_those_of_the_documents(pair: tuple[Document, Document]) -> N
         assert (found[name].a, found[name].b) == (one, two)
         change = two - one if name.startswith("ceiling") else two / one - 1
         assert found[name].change == pytest.approx(change)
+    for d, side in ((a, "a"), (b, "b")):
+        causes = {c["name"]: c["fraction"] for c in d["causes"]["new"]}
+        assert getattr(found["new below a known prefix"], side) == causes["new_below"]
     assert found["engine's option"].a is None
     assert found["engine's option"].b == b["engine"]["best"]
     (engine,) = compared(a, b).settings
@@ -234,7 +237,7 @@ def test_text_says_what_json_says(
         at = next(n for n, line in enumerate(lines) if line.strip() == section["title"])
         for row, line in zip(section["rows"], lines[at + 3 :], strict=False):
             assert line.startswith(f"  {row['name']}")
-            cells = line[29:48].strip(), line[48:67].strip()
+            cells = line[30:49].strip(), line[49:68].strip()
             for cell, value in zip(cells, (row["a"], row["b"]), strict=True):
                 assert cell == cell_of(row["unit"], value)
             assert line.endswith(" *") == bool(row["beyond"])
