@@ -18,8 +18,9 @@ ranges of its path, so the causes share nothing and leave nothing out:
 Where a log has no prompts, only block ids, the second and third cannot be told from a first
 occurrence and count as such; the report says so.
 
-Evidence: rank 2, the causes sum to the compulsory cost and to the replay's total, raised here;
-rank 4, logs computed by hand, text and tools included (tests).
+Evidence: rank 2, the causes sum to the compulsory cost and to the replay's total, raised here, and
+the count with tools in their first order is that of a log written so (tests); rank 4, logs computed
+by hand, text and tools included (tests).
 """
 
 from __future__ import annotations
@@ -230,7 +231,7 @@ def measure_causes(
     parts = {name: _Parts() for name in (*NEW, EVICTED)}
     alike = evidence.preambles.alike
     alike_requests: list[int] = []
-    other = _known_in_first_order(paths, evidence) if evidence.reordered else known
+    other = known_in_first_order(paths, evidence) if evidence.reordered else known
     for request, (end, begin) in enumerate(zip(forest.length, known, strict=True)):
         if begin == end:
             continue
@@ -294,7 +295,7 @@ def measure_causes(
     )
 
 
-def _known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:
+def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:
     """Per request the blocks seen before, were all tools in the order in which they came first.
 
     The ids of prompts cut from text are chained hashes: an id stands for all up to it.

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cache_worthy.causes import NEW, Causes, measure_causes
+from cache_worthy.causes import NEW, Causes, known_in_first_order, measure_causes
 from cache_worthy.ingest import IngestOptions, read_log
 from cache_worthy.ingest.evidence import Evidence
 from cache_worthy.per_request import known_blocks
@@ -229,7 +229,7 @@ def test_token_ids_by_hand(run: Run, write: Write) -> None:
     }
 
 
-TOOLS = [
+TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": n, "description": n * 300, "parameters": {}}}
     for n in "abc"
 ]
@@ -296,3 +296,46 @@ def test_salts_are_no_difference_to_mend(run: Run, write: Write) -> None:
     records = [{"prompt": REST, "cache_salt": f"tenant {n}"} for n in range(6)]
     _, causes = document(run, write(*records))
     assert next(c for c in causes["new"] if c["name"] == "near_identical_start")["requests"] == 0
+
+
+@pytest.mark.parametrize("template", ["simple", "chatml", "llama3"])
+@pytest.mark.parametrize("seed", range(6))
+def test_tool_order_equals_a_log_written_in_the_first_order(
+    write: Write, template: str, seed: int
+) -> None:
+    """The count without reordering is that of the same log written without it."""
+    rng = random.Random(seed)
+    first: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    as_sent: list[object] = []
+    as_first: list[object] = []
+    for n in range(60):
+        tools = rng.sample(TOOLS, rng.choice((1, 2, 3, 3)))
+        names = tuple(sorted(t["function"]["name"] for t in tools))
+        question = f"question {rng.randrange(4)} " * rng.randint(1, 12)
+        system = [{"role": "system", "content": f"You are {rng.choice('AB')}."}] * (n % 2)
+        for out, order in ((as_sent, tools), (as_first, first.setdefault(names, tools))):
+            record: Any = chat(order, question)
+            out.append({**record, "messages": [*system, *record["messages"]]})
+    options = IngestOptions(block_size=16, template=template)
+    sent = read_log(write(*as_sent, name="sent.jsonl"), options)
+    straight = read_log(write(*as_first, name="first.jsonl"), options)
+    known = known_blocks(build_forest([r.hash_ids for r in straight.requests]))
+    paths = [r.hash_ids for r in sent.requests]
+    assert known_in_first_order(paths, sent.evidence) == known
+    assert known != known_blocks(build_forest(paths))
+    assert not straight.evidence.reordered
+
+
+def test_a_prompt_cannot_act_in_the_page(run: Run, write: Write, tmp_path: Path) -> None:
+    """What is shown of prompts is text, in the terminal and on the page."""
+    bad = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
+    log = write(*[{"prompt": f"{bad}{n}{bad} {REST}"} for n in range(9)])
+    target = tmp_path / "page.html"
+    code, text, _ = run("analyze", log, "--skip", "bound,band,splits", "--html", target)
+    assert code == 0
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    page = target.read_text(encoding="utf-8")
+    assert "&lt;img src=x" in page
+    assert "<img src=x" not in page
+    assert "\x1b" not in page
