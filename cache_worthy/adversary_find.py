@@ -1,22 +1,23 @@
 """``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
 
-The search itself is ``cache_worthy.theory.search``; this adds processes, the check of the witness
-against the exhaustive optimum of ``oracles``, and the words.
+The search itself is ``cache_worthy.theory.search``; this adds workers, a state to resume from, the
+check of the witness against the exhaustive optimum of ``oracles``, and the words.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
-from cache_worthy.output import check_output, to_json, write_output
+from cache_worthy.output import Progress, check_output, note, to_json, write_output
+from cache_worthy.search_state import SearchState, open_state
+from cache_worthy.tasks import Workers
 
 if TYPE_CHECKING:
     from cache_worthy.adversary_documents import FoundInstance
@@ -72,12 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="look for request cycles repeated for ever, against the exact minimum cycle mean",
     )
+    arg.add_workers(parser)
     parser.add_argument(
-        "--jobs",
-        type=count,
-        default=1,
-        metavar="J",
-        help="processes, no more than there are CPUs (default 1)",
+        "--state",
+        metavar="FILE",
+        help="keep the finished pieces of the search here and go on from them: a search that was "
+        "interrupted or ran out of time then ends as if it had not been",
     )
     parser.add_argument(
         "--timeout", type=float, metavar="S", help="give up after S seconds with exit code 3"
@@ -96,39 +97,34 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--h {args.h}: expected 1..{args.k}, because --k is {args.k}")
     if args.timeout is not None and not args.timeout > 0:
         raise UsageError(f"--timeout {args.timeout:g}: expected a number > 0")
-    jobs = min(args.jobs, os.cpu_count() or 1)
-    more: dict[str, Runner] = {} if jobs == 1 else {"runner": partial(_in_processes, jobs=jobs)}
-    result = find(
-        args.policy,
-        args.max_nodes,
-        args.max_requests,
-        max_size=args.max_size,
-        k=args.k,
-        h=args.h,
-        tie=args.tie,
-        cycle=args.cycle,
-        ratio=args.ratio,
-        falling=args.falling,
-        timeout=args.timeout,
-        **more,
-    )
+    progress = Progress(args.quiet, args.verbose)
+    asked: dict[str, Any] = {f.name: getattr(args, f.name) for f in dataclasses.fields(SearchRange)}
+    with (
+        open_state(args.state, {"policy": args.policy, **asked}) as state,
+        arg.workers(args) as workers,
+    ):
+        try:
+            result = find(
+                args.policy,
+                timeout=args.timeout,
+                runner=_runner(workers, state, progress.step),
+                **asked,
+            )
+        except KeyboardInterrupt:
+            # Objects of z3 that were interrupted half made would complain when they go.
+            sys.unraisablehook = lambda _: None
+            if args.state is not None:
+                note(f"--state {args.state}: the same command goes on from here", args.quiet)
+            raise
+        finally:
+            progress.done()
     scope = cycle_scope(args.policy) if args.cycle else None
     witness = None if result.witness is None else _judged(result.witness, args.ratio)
     report = Find(
         status=result.status,
         qualification=scope,
         policy=args.policy,
-        range=SearchRange(
-            max_nodes=args.max_nodes,
-            max_requests=args.max_requests,
-            max_size=args.max_size,
-            k=args.k,
-            h=args.h,
-            tie=args.tie,
-            cycle=args.cycle,
-            ratio=args.ratio,
-            falling=args.falling,
-        ),
+        range=SearchRange(**asked),
         complete_nodes=result.complete_nodes,
         coverage=result.coverage,
         witness=witness,
@@ -156,17 +152,32 @@ def _ratio(text: str) -> Number:
     return ratio
 
 
-def _in_processes(tasks: Iterable[Task], deadline: float | None, jobs: int) -> Iterator[Outcome]:
+def _runner(workers: Workers, state: SearchState, step: Callable[[str], None]) -> Runner:
+    """Run on the workers what the state does not know, and let the state keep it."""
+
+    def run_batch(tasks: Sequence[Task], deadline: float | None) -> list[Outcome]:
+        known = {i: found for i, t in enumerate(tasks) if (found := state.outcome(t)) is not None}
+        asked = [i for i in range(len(tasks)) if i not in known]
+        # A clock that counts from boot means nothing on another machine.
+        end = None if deadline is None else time.time() + deadline - time.monotonic()
+        for position, outcome in workers.completed(
+            _search, end, [tasks[i] for i in asked], step=step, label=_label
+        ):
+            known[asked[position]] = outcome
+            state.keep(tasks[asked[position]], outcome)
+        return [known[i] for i in range(len(tasks))]
+
+    return run_batch
+
+
+def _search(end: float | None, task: Task) -> Outcome:
     from cache_worthy.theory.search import search_task
 
-    waiting: deque[Future[Outcome]] = deque()
-    with ProcessPoolExecutor(max_workers=jobs) as pool:
-        for task in tasks:  # not pool.map, which would first enumerate and queue all of them
-            waiting.append(pool.submit(search_task, task, deadline))
-            if len(waiting) >= 16 * jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    return search_task(task, None if end is None else time.monotonic() + end - time.time())
+
+
+def _label(task: Task) -> str:
+    return f"forest {list(task.parent)}, sizes {list(task.size)}, k {task.k}, h {task.h}"
 
 
 def _judged(witness: Witness, ratio: Number | None) -> FoundInstance:

@@ -76,7 +76,6 @@ class Workers:
         shared: S,
         items: Iterable[I],
         *,
-        window: int | None = None,
         step: Callable[[str], None] = lambda text: None,
         label: Callable[[I], str] = lambda item: "",
     ) -> Iterator[tuple[int, R]]:
@@ -89,9 +88,6 @@ class Workers:
         shared : object
             Read by every task and changed by none.
         items : iterable
-            Taken lazily, item i only once the results of all items up to ``i - window`` have been
-            yielded; all at once without a window.
-        window : int, optional
         step : callable
             Told ``label(item)``.
 
@@ -276,19 +272,14 @@ class _Dask(Workers):
         shared: S,
         items: Iterable[I],
         *,
-        window: int | None = None,
         step: Callable[[str], None] = lambda text: None,
         label: Callable[[I], str] = lambda item: "",
     ) -> Iterator[tuple[int, R]]:
-        source = iter(items)
         names: dict[int, str] = {}
         payloads: dict[int, bytes] = {}
         running: dict[int, tuple[Any, Any]] = {}  # future, and the copy of `shared` that it reads
         tries: Counter[int] = Counter()
         finished: queue.SimpleQueue[int] = queue.SimpleQueue()
-        done: set[int] = set()
-        low = following = 0
-        exhausted = False
 
         def start(index: int) -> None:
             blob, digest = self._send(shared)
@@ -299,19 +290,11 @@ class _Dask(Workers):
             running[index] = future, blob
             future.add_done_callback(functools.partial(_put, finished, index))
 
-        while True:
-            while not exhausted and (window is None or following < low + window):
-                try:
-                    item = next(source)
-                except StopIteration:
-                    exhausted = True
-                    break
-                payloads[following] = self._packed((function, item), label(item) or "a task")
-                names[following] = label(item)
-                start(following)
-                following += 1
-            if not running:
-                return
+        for index, item in enumerate(items):
+            names[index] = label(item)
+            payloads[index] = self._packed((function, item), names[index] or "a task")
+            start(index)
+        while running:
             index = self._next(finished)
             future, blob = running.pop(index)
             try:
@@ -327,10 +310,6 @@ class _Dask(Workers):
             del payloads[index]
             step(f"{names.pop(index)}: done, {len(running)} wait or run")
             yield index, result
-            done.add(index)
-            while low in done:
-                done.remove(low)
-                low += 1
 
     def _next(self, finished: queue.SimpleQueue[int]) -> int:
         """The next task that finished; gives up when there is no worker left for it."""
@@ -395,10 +374,13 @@ def _put(finished: queue.SimpleQueue[int], index: int, future: object) -> None:
 # -- on the worker --------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=1)
-def about() -> str:
-    """What this process computes with: versions, and a digest of the package's sources."""
-    root = Path(__file__).parent
+@functools.lru_cache
+def about(folder: str = ".") -> str:
+    """What this process computes with: versions, and a digest of the package's sources.
+
+    Of those in ``folder`` of the package only, if it is given.
+    """
+    root = Path(__file__).parent / folder
     digest = hashlib.sha256()
     files = [
         Path(folder, name)

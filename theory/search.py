@@ -31,9 +31,10 @@ integer costs, and against the cases decided before by other means.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 
 from cache_worthy.theory.algorithms import ALGORITHMS, run
 from cache_worthy.theory.cycles import offline_mean, online_mean
@@ -178,7 +179,8 @@ class _Found:
 def search_task(task: Task, deadline: float | None = None) -> Outcome:
     """Search one sized forest depth first; the depth shrinks with every witness found.
 
-    So a witness that is returned with ``complete`` has the fewest requests on this forest.
+    The outcome is a function of the task, wherever and after whatever it runs, unless time runs
+    out. A witness that is returned with ``complete`` has the fewest requests on this forest.
     """
     explorer = _Explorer(task, deadline)
     complete = True
@@ -211,7 +213,7 @@ class _Explorer:
         self.tick = _ticker(deadline)
         self.coverage = Coverage()
         self.found: _Found | None = None
-        self.space = Space(len(task.parent))
+        self.space = Space(len(task.parent), apart=True)
         self.instance = symbolic_instance(task.parent, task.size, self.space)
         self.schedules = Schedules(task.parent, task.size, task.h)
         n = len(task.parent)
@@ -461,21 +463,28 @@ schedules that repeat after one
     return scope
 
 
-Runner = Callable[[Iterable[Task], float | None], Iterator[Outcome]]
+Runner = Callable[[Sequence[Task], float | None], Sequence[Outcome]]
+"""Outcomes of tasks in their order; the tasks are independent of each other."""
+
+FIRST_BATCH, LARGEST_BATCH = 16, 1024
 
 
-def one_by_one(tasks: Iterable[Task], deadline: float | None) -> Iterator[Outcome]:
-    """Run the tasks in this process, each no deeper than the best witness so far."""
-    best: int | None = None
-    for task in tasks:
-        if best is not None:
-            if best <= 1:
-                return
-            task = replace(task, max_requests=best - 1)
-        outcome = search_task(task, deadline)
-        if outcome.witness is not None:
-            best = len(outcome.witness.instance.requests)
-        yield outcome
+def batches(tasks: Iterator[Task]) -> Iterator[list[Task]]:
+    """Batches that double in size.
+
+    A batch is searched no deeper than the best witness of the batches before it, whoever runs it:
+    so the result and the coverage do not depend on how many workers there are. The first are
+    small, so that an early witness saves work; the later large, so that nobody waits.
+    """
+    size = FIRST_BATCH
+    while batch := list(islice(tasks, size)):
+        yield batch
+        size = min(2 * size, LARGEST_BATCH)
+
+
+def one_by_one(tasks: Sequence[Task], deadline: float | None) -> list[Outcome]:
+    """Run the tasks in this process."""
+    return [search_task(task, deadline) for task in tasks]
 
 
 def tasks_for(
@@ -548,7 +557,7 @@ def find(
         Seconds after which to stop with status ``"timeout"``; forests not enumerated by then count
         as not searched.
     runner : callable
-        How the tasks of one node count are run; the command line passes a pool of processes.
+        How a batch of tasks is run; the command line passes one that uses workers.
 
     Raises
     ------
@@ -590,11 +599,17 @@ def find(
             tick=_ticker(deadline),
         )
         witnesses: list[Witness] = []
-        for outcome in runner(until_deadline(tasks), deadline):
-            coverage.add(outcome.coverage)
-            complete = complete and outcome.complete
-            if outcome.witness is not None:
-                witnesses.append(outcome.witness)
+        depth = max_requests
+        for batch in batches(until_deadline(tasks)):
+            for outcome in runner([replace(t, max_requests=depth) for t in batch], deadline):
+                coverage.add(outcome.coverage)
+                complete = complete and outcome.complete
+                if outcome.witness is not None:
+                    witnesses.append(outcome.witness)
+            if witnesses:
+                depth = min(len(w.instance.requests) for w in witnesses) - 1
+            if not depth:
+                break
         if witnesses:
             best = min(
                 witnesses,

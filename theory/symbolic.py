@@ -107,15 +107,24 @@ Facts = dict[Vector, int]
 
 
 class Space:
-    """Non-negative cost vectors in ``n`` dimensions, and decisions about linear forms of them."""
+    """Non-negative cost vectors in ``n`` dimensions, and decisions about linear forms of them.
 
-    def __init__(self, n: int) -> None:
+    Parameters
+    ----------
+    n : int
+    apart : bool
+        Use a z3 context of its own (about 10 ms). Which of several models z3 finds depends on what
+        its context has seen before, so without it a search depends on what ran before it.
+    """
+
+    def __init__(self, n: int, *, apart: bool = False) -> None:
         import z3
 
         self.n = n
         self._z3: Any = z3
-        self._costs = [z3.Real(f"c{v}") for v in range(n)]
-        self._solver = z3.SolverFor("QF_LRA")
+        self._context = z3.Context() if apart else None
+        self._costs = [z3.Real(f"c{v}", self._context) for v in range(n)]
+        self._solver = z3.SolverFor("QF_LRA", ctx=self._context)
         self._solver.add(*(c >= 0 for c in self._costs))
         self._normal: dict[tuple[Number, ...], tuple[Vector, bool]] = {}
         self._constraints: dict[tuple[Vector, int], Any] = {}
@@ -234,9 +243,9 @@ class Space:
     ) -> tuple[int, ...]:
         """Integer costs of least sum in the same sense as :meth:`find`."""
         z3 = self._z3
-        costs = [z3.Int(f"i{v}") for v in range(self.n)]
+        costs = [z3.Int(f"i{v}", self._context) for v in range(self.n)]
         pairs = list(zip(self._costs, [z3.ToReal(c) for c in costs], strict=True))
-        optimizer = z3.Optimize()
+        optimizer = z3.Optimize(ctx=self._context)
         optimizer.add(*(c >= 0 for c in costs))
         for form, signs in facts.items():
             optimizer.add(z3.substitute(self._constraint(form, signs), *pairs))

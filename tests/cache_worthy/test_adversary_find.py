@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.theory import search
 from cache_worthy.theory.algorithms import exact_cost
 from cache_worthy.theory.instance import instance_from_mapping
+from cache_worthy.theory.search import search_task, tasks_for
 
 Run = Callable[..., tuple[int, str, str]]
 SMALLEST = ("--max-nodes", 4, "--max-requests", 6, "--k", 3, "--h", 2)
@@ -66,15 +73,6 @@ def test_a_search_for_cycles_says_what_it_can_see(run: Run) -> None:
     assert document["qualification"].startswith("only courses that repeat")
 
 
-def test_processes_find_the_same(run: Run) -> None:
-    found = [
-        json.loads(run("adversary", "find", "--policy", "landlord", *SMALLEST, "--json",
-                       "--jobs", jobs)[1])["witness"]
-        for jobs in (1, 2)
-    ]  # fmt: skip
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -91,3 +89,125 @@ def test_bad_input_is_told_in_one_line(run: Run, bad: tuple[object, ...]) -> Non
     code, out, err = run("adversary", "find", "--max-nodes", 3, "--max-requests", 3, *bad)
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
+
+
+INTERRUPTED = ("--policy", "lru", "--max-nodes", 4, "--max-requests", 6, "--ratio", 100, "--json")
+
+
+def _lines(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines() if file.exists() else []
+
+
+def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int, str]:
+    """Run with a state until so many lines are in it, then press Ctrl-C; exit code and stderr."""
+    argv = ["adversary", "find", *map(str, options), "--state", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cache_worthy.cli", *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    end = time.monotonic() + 60
+    while len(_lines(file)) < after and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out == b""
+    return process.returncode, err.decode()
+
+
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
+    whole = run("adversary", "find", *INTERRUPTED)
+    file = tmp_path / "state"
+    code, err = _interrupt(file, INTERRUPTED, 8)
+    assert code == 130
+    assert "the same command goes on from here" in err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    kept = file.read_bytes()
+    assert len(_lines(file)) >= 8
+    # As if the machine had stopped in the middle of a line.
+    file.write_bytes(kept[:-7])
+    assert run("adversary", "find", *INTERRUPTED, "--state", file) == whole
+    finished = file.read_bytes()
+    assert finished.startswith(kept[: kept[:-1].rindex(b"\n") + 1])
+    assert len(_lines(file)) == 1 + json.loads(whole[1])["coverage"]["forests"]
+    # Nothing is left to do, and nothing is written again.
+    assert run("adversary", "find", *INTERRUPTED, "--state", file) == whole
+    assert file.read_bytes() == finished
+
+
+def test_a_witness_survives_the_state(run: Run, tmp_path: Path) -> None:
+    options = ("--policy", "landlord", *SMALLEST, "--json")
+    whole = run("adversary", "find", *options)
+    assert whole[0] == 1
+    file = tmp_path / "state"
+    assert run("adversary", "find", *options, "--state", file) == whole
+    assert b'"online"' in file.read_bytes()
+    assert run("adversary", "find", *options, "--state", file) == whole
+
+
+def test_time_out_leaves_a_state_without_what_was_cut_short(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    code, _, _ = run("adversary", "find", *INTERRUPTED, "--timeout", 0.2, "--state", file)
+    assert code == 3
+    assert run("adversary", "find", *INTERRUPTED, "--state", file) == run(
+        "adversary", "find", *INTERRUPTED
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace(b'"max_nodes": 2', b'"max_nodes": 3'), "other parameters"),
+        (lambda text: text.replace(b"with sources ", b"with sources 0"), "of another version"),
+        (lambda text: b"dear diary\n", "holds something else"),
+        (lambda text: b"dear diary", "holds something else"),
+        (lambda text: b"[]\n", "holds something else"),
+        (lambda text: text.replace(b'"witness"', b'"wetness"', 1), "state:2: damaged"),
+    ],
+)
+def test_a_state_of_something_else_is_refused_and_kept(
+    run: Run, tmp_path: Path, change: Callable[[bytes], bytes], told: str
+) -> None:
+    options: tuple[object, ...] = ("--policy", "lru", "--max-nodes", 2, "--max-requests", 3)
+    file = tmp_path / "state"
+    assert run("adversary", "find", *options, "--state", file)[0] == 0
+    before = file.read_bytes()
+    file.write_bytes(change(before))
+    if told == "other parameters":
+        file.write_bytes(before)
+        options = (*options, "--falling")
+    changed = file.read_bytes()
+    code, out, err = run("adversary", "find", *options, "--state", file, "--force")
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.splitlines()) <= 2
+    assert file.read_bytes() == changed
+
+
+def test_a_state_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None:
+    options = ("--policy", "lru", "--max-nodes", 2, "--max-requests", 3)
+    for file in (tmp_path, tmp_path / "none" / "state", Path("/dev/full")):
+        code, out, err = run("adversary", "find", *options, "--state", file)
+        assert (code, out) == (2, "")
+        assert f"--state {file}" in err
+        assert len(err.splitlines()) == 1
+
+
+def test_what_ran_before_does_not_change_an_outcome() -> None:
+    tasks = [t for n in (3, 4) for t in tasks_for("landlord", n, 5, k=3, h=2)]
+    forward = [search_task(t) for t in tasks]
+    assert [search_task(t) for t in reversed(tasks)][::-1] == forward
+
+
+def test_the_size_of_a_batch_moves_no_witness(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = []
+    for size in (1, 16):
+        monkeypatch.setattr(search, "FIRST_BATCH", size)
+        monkeypatch.setattr(search, "LARGEST_BATCH", size)
+        documents.append(
+            json.loads(run("adversary", "find", "--policy", "lru", "--max-nodes", 4,
+                           "--max-requests", 6, "--json")[1])
+        )  # fmt: skip
+    assert documents[0]["witness"] == documents[1]["witness"]
+    assert documents[0]["coverage"]["sequences"] < documents[1]["coverage"]["sequences"]

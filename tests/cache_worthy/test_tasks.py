@@ -24,7 +24,7 @@ from cache_worthy.commands import analyze as command
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import read_log
 from cache_worthy.output import to_json
-from cache_worthy.tasks import SERIAL, open_workers
+from cache_worthy.tasks import open_workers
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -162,6 +162,13 @@ def test_the_document_is_the_same_wherever_it_is_made(
     assert run(*argv, "--jobs", 2) == serial
 
 
+def test_a_search_is_the_same_wherever_it_runs(run: Run, cluster: Cluster) -> None:
+    argv = ("adversary", "find", "--policy", "lru", "--max-nodes", 4, "--max-requests", 6, "--json")
+    serial = run(*argv)
+    assert serial[0] == 1
+    assert run(*argv, "--scheduler", cluster.address) == serial
+
+
 def test_policies_of_the_user_travel_with_their_module(
     run: Run, small: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,24 +197,6 @@ def test_the_shared_object_travels_once_to_each_worker(cluster: Cluster, tmp_pat
     assert os.getpid() not in pids
     assert Counted.packed == 1
     assert sorted((tmp_path / "unpacked").read_text().split()) == sorted(map(str, pids))
-
-
-def test_a_window_is_never_overrun(cluster: Cluster) -> None:
-    yielded: set[int] = set()
-
-    def items() -> Iterator[int]:
-        for i in range(30):
-            assert all(j in yielded for j in range(i - 4 + 1)), (i, yielded)
-            yield i
-
-    for workers in (SERIAL, open_workers(scheduler=cluster.address)):
-        yielded.clear()
-        with workers:
-            workers.carry(__name__)
-            for index, (item, _) in workers.completed(pid_after_a_moment, None, items(), window=4):
-                assert index == item
-                yielded.add(index)
-        assert yielded == set(range(30))
 
 
 def test_a_scheduler_that_is_not_there(
