@@ -77,6 +77,8 @@ ONES = [1] * 40
         # percent above; one with that miss in it reaches it, but the third quarter is too good.
         ([1] * 30 + [0] + [1] * 9, 4, (None, None)),
         ([0] + [1] * 29 + [0] + [1] * 9, 20, (20, None)),
+        # One miss in ten everywhere, the last of it at the very end: steady by halves and quarters.
+        ((([0] + [1] * 9) * 3 + [1] * 9 + [0]), 10, (10, 10)),
         # Nothing is ever hit.
         ([0] * 40, 4, (None, None)),
         # The first half never gets there.

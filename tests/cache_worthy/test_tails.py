@@ -54,6 +54,7 @@ def test_a_log_by_hand() -> None:
     assert (lru.tail_requests, lru.tail_cost, lru.tail_evicted_cost) == (1, 432 * UNIT, 0)
     assert (lru.first.requests, lru.first.example_record) == (1, 1)
     assert (lru.cold.requests, lru.cold.example_record) == (0, None)
+    assert (lru.deep.requests, lru.deep.example_record) == (0, None)
     # With room for all, record 3 costs nothing.
     assert roomy.rows[0].p50 == 0
     assert sum(r.tail_evicted_cost for r in roomy.rows) == 0
@@ -79,6 +80,24 @@ def test_kinds_by_hand() -> None:
     assert (lru.first.requests, lru.first.example_record) == (1, 6)
     assert (lru.deep.requests, lru.deep.example_record) == (2, 6)
     assert lru.own_max == 660 / 115  # record 5: its own part is block 7 at depth 5
+
+
+class Blocks(BlockCost):
+    """Every block costs one."""
+
+    def cumulative(self, depth: int) -> list[int]:
+        return list(range(depth + 1))
+
+
+def test_half_and_half_is_cold() -> None:
+    """(1, 2) was there before (3, 4, 5) took its room, and comes again with two new blocks."""
+    paths: Paths = [(1, 2, 9), (3, 4, 5), (1, 2, 7, 8)]
+    replays = Replays(build_forest(paths), BlockSize(), Blocks())
+    table = measure_policies(replays, [(4 * BLOCK, "recommended")])
+    tails = measure_tails(replays, known_blocks(replays.forest), table)
+    lru = tails.capacities[0].rows[0]
+    assert (lru.max, lru.tail_cost, lru.tail_evicted_cost) == (4, 4, 2)
+    assert (lru.cold.requests, lru.cold.example_record, lru.first.requests) == (1, 3, 0)
 
 
 @given(
