@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     for percent in PERCENTS:
         capacity = max(percent * forest.distinct // 100, forest.depth) * BlockSize().block
         counted = Cosigned()
-        result = replay(forest, counted, capacity)
+        result = replay(forest, counted, capacity, engine="heap")
 
         seconds = timed(
             {

@@ -32,9 +32,16 @@ from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.interned import Tally
 from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.policies.cosigned import ROUNDING
 
 LARGEST = 1 << 62
 """Sizes and capacities from here on are left to the plain engine."""
+
+_BROKEN = {
+    4: "an account still carries a rate when touched",
+    5: "the rates of the solvent nodes are not the unpinned size",
+    6: "an account ran out below the level",
+}
 
 _LEVELS = {"none": 0, "max": 1, "last": 2}
 
@@ -45,6 +52,7 @@ def replay_compiled(
     capacity: int,
     sizes: Sequence[int],
     costs: Sequence[int],
+    held: bytearray | None = None,
 ) -> Tally | None:
     """As :func:`~cache_worthy.sim.interned.replay_interned`; None where it cannot be exact.
 
@@ -65,9 +73,37 @@ def replay_compiled(
         np.array(sizes, np.int64), capacity,
         rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
         rule.weight is not None, keys, weights, forest.depth + 1,
+        held is not None, np.frombuffer(held or b"\0", np.uint8),
         matched,
     )  # fmt: skip
     return _tally(forest, sizes, costs, matched, *map(int, found))
+
+
+def replay_cosigned(
+    forest: PrefixForest, capacity: int, sizes: Sequence[int], costs: Sequence[int]
+) -> Tally | None:
+    """As the node engine under :class:`~cache_worthy.sim.policies.cosigned.Cosigned`, in floats.
+
+    Returns None, and raises, as :func:`replay_compiled`.
+    """
+    if capacity >= LARGEST or sizes[-1] >= LARGEST:
+        return None
+    keys, costs_of = _weights(forest, _COST, sizes, costs)
+    if costs_of is None:
+        return None
+    a = _arrays(forest)
+    matched = np.empty(forest.requests, np.int32)
+    found = _kernels()["cosigned"](
+        a["terminal"], a["up"], a["start"], a["end"],
+        np.array(sizes, np.int64), capacity,
+        keys, costs_of, forest.depth + 1, ROUNDING,
+        matched,
+    )  # fmt: skip
+    return _tally(forest, sizes, costs, matched, *map(int, found))
+
+
+#: Not a policy: the cost of every pair of depths as a double.
+_COST = KeyRule(base="level", weight=lambda size, cost, depth: cost)
 
 
 def _tally(
@@ -87,6 +123,10 @@ def _tally(
         raise InvariantError(f"request {where}: nothing can leave")
     if status == 2:
         raise InvariantError(f"static node {where} is resident and its parent is not")
+    if status == 7:
+        raise InvariantError(f"static node {where} is held and left")
+    if status in _BROKEN:
+        raise InvariantError(f"request {where}: {_BROKEN[status]}")
     if status:
         raise InvariantError(f"the books say {used} resident, the nodes {where} (rule {status})")
     found = np.bincount(matched, minlength=forest.depth + 1).tolist()
@@ -190,4 +230,4 @@ def _kernels() -> dict[str, Callable[..., Any]]:
     """The machine code, compiled or loaded at the first call."""
     from cache_worthy.sim import kernels
 
-    return {"rules": kernels.rules}
+    return {"rules": kernels.rules, "cosigned": kernels.cosigned}

@@ -26,7 +26,8 @@ from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, SegmentFn
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.interned import Tally, replay_interned
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
+from cache_worthy.sim.policies.base import EvictionPolicy
+from cache_worthy.sim.policies.cosigned import Cosigned
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.sim.tree import Node, Priority, RadixTree
 
@@ -121,8 +122,8 @@ def replay(
         ``fn(block_ids, depth)``; KV bytes and prefill FLOPs of the default model by default.
     engine : {"auto", "compiled", "interned", "heap", "reference"}
         "auto" is interned where the policy declares a key rule and both functions look at depths
-        only (compiled for a large log where numba is installed), else heap, or reference for a
-        policy with ``dynamic = True``.
+        only, else heap, or reference for a policy with ``dynamic = True``; in place of the first two
+        compiled for the forest of a large log, where numba is installed.
     pinned : iterable of int, optional
         Static nodes of the forest that stay, with their ancestors, from the first request that
         loads them on. They take their room in the same capacity. ``paths`` must then be a forest
@@ -173,27 +174,34 @@ def replay(
             raise InputError(f"pinned: policy {policy.name} names its victims itself")
         held, held_depths = hold(paths, nodes)
         _require_floor(held_floor(paths, held, held_depths, size_fn), capacity, held=True)
-    asked = engine
     if engine == "auto":
+        if isinstance(paths, PrefixForest) and tabular and fast.wanted(paths.requests):
+            engine = "compiled"
+        exact = False
+    else:
+        exact = engine == "compiled"
+    tally = None
+    if engine == "compiled":
+        forest = paths if isinstance(paths, PrefixForest) else build_forest(paths)
+        tally = _compiled(forest, policy, capacity, size_fn, cost_fn, held, exact)
+    if engine == "auto" or (engine == "compiled" and tally is None):
         if rule is not None and tabular:
             engine = "interned"
         else:
             engine = "reference" if policy.dynamic else "heap"
-    if engine in ("interned", "compiled"):
+    if tally is not None and isinstance(cost_fn, DepthFn):
+        references, distinct = forest.references, forest.distinct
+        compulsory = _compulsory_of_forest(forest, cost_fn.cumulative(forest.depth))
+    elif engine == "interned":
         if rule is None:
-            raise InputError(f"engine {engine!r}: policy {policy.name} declares no key rule")
+            raise InputError(f"engine 'interned': policy {policy.name} declares no key rule")
         if not (isinstance(size_fn, DepthFn) and isinstance(cost_fn, DepthFn)):
-            raise InputError(f"engine {engine!r}: size_fn and cost_fn must have cumulative(depth)")
+            raise InputError("engine 'interned': size_fn and cost_fn must have cumulative(depth)")
         forest = paths if isinstance(paths, PrefixForest) else build_forest(paths)
         sizes = size_fn.cumulative(forest.depth)
         costs = cost_fn.cumulative(forest.depth)
         _require_floor(sizes[forest.depth], capacity)
-        compiled = None
-        if held is None and (
-            engine == "compiled" or (asked == "auto" and fast.wanted(forest.requests))
-        ):
-            compiled = _compiled(forest, rule, capacity, sizes, costs, asked == "compiled")
-        tally = compiled or replay_interned(forest, rule, capacity, sizes, costs, held)
+        tally = replay_interned(forest, rule, capacity, sizes, costs, held)
         references, distinct = forest.references, forest.distinct
         compulsory = _compulsory_of_forest(forest, costs)
     elif engine in ("heap", "reference"):
@@ -276,20 +284,31 @@ def held_floor(
 
 def _compiled(
     forest: PrefixForest,
-    rule: KeyRule,
+    policy: EvictionPolicy,
     capacity: int,
-    sizes: Sequence[int],
-    costs: Sequence[int],
+    size_fn: SegmentFn,
+    cost_fn: SegmentFn,
+    held: bytearray | None,
     asked: bool,
 ) -> Tally | None:
-    """The compiled engine's result; None where it cannot be exact and was not asked for by name."""
+    """The compiled engine's result; None where it has none and was not asked for by name."""
     if not fast.available():
         raise InputError("engine 'compiled': needs numba; pip install 'cache-worthy[fast]'")
-    from cache_worthy.sim.compiled import replay_compiled
+    from cache_worthy.sim.compiled import replay_compiled, replay_cosigned
 
-    tally = replay_compiled(forest, rule, capacity, sizes, costs)
+    rule = type(policy).__dict__.get("key_rule")
+    tally = None
+    if isinstance(size_fn, DepthFn) and isinstance(cost_fn, DepthFn):
+        sizes, costs = size_fn.cumulative(forest.depth), cost_fn.cumulative(forest.depth)
+        _require_floor(sizes[forest.depth], capacity)
+        if rule is not None:
+            tally = replay_compiled(forest, rule, capacity, sizes, costs, held)
+        elif type(policy) is Cosigned and policy.in_floats:
+            tally = replay_cosigned(forest, capacity, sizes, costs)
     if tally is None and asked:
-        raise InputError("engine 'compiled': these sizes or weights need the engine 'interned'")
+        raise InputError(
+            f"engine 'compiled': policy {policy.name} with these sizes and costs needs another engine"
+        )
     return tally
 
 

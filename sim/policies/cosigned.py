@@ -17,7 +17,7 @@ from cache_worthy.sim.policies.base import EvictionPolicy
 from cache_worthy.sim.tree import Node, Priority
 
 # Float levels are sums of quotients; a run-out may fall short of the level by rounding only.
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 class _Account:
@@ -94,6 +94,11 @@ class Cosigned(EvictionPolicy):
         self._rates = 0  # of the solvent unpinned nodes
         self._unpinned = 0  # size of the unpinned nodes
 
+    @property
+    def in_floats(self) -> bool:
+        """Whether levels and credits are floats, as in the compiled engine."""
+        return self._number is float
+
     def priority(self, node: Node, clock: int) -> Priority:
         """Level at which the node runs out of credit, if nothing changes; for inspection."""
         account = self._accounts[node.id]
@@ -102,7 +107,7 @@ class Cosigned(EvictionPolicy):
     # -- hooks ----------------------------------------------------------------------------------
 
     def on_split(self, upper: Node, lower: Node, clock: int) -> None:
-        self._begin(clock)
+        self._begin(clock, (upper, lower))
         above = self._accounts[upper.id]
         below = _Account(lower)
         self._accounts[lower.id] = below
@@ -162,7 +167,7 @@ class Cosigned(EvictionPolicy):
                         f"solvent nodes pay for {self._rates} units, {self._unpinned} are unpinned"
                     )
                 self.level = run_out
-            elif run_out < self.level - _ROUNDING * (1 + self.level):
+            elif run_out < self.level - ROUNDING * (1 + self.level):
                 raise InvariantError(f"{u.node!r} ran out at {run_out}, the level is {self.level}")
             u.entry = 0
             u.credit = self._number(0)
@@ -191,19 +196,23 @@ class Cosigned(EvictionPolicy):
 
     # -- the rule -------------------------------------------------------------------------------
 
-    def _begin(self, clock: int) -> None:
+    def _begin(self, clock: int, split: tuple[Node, Node] | None = None) -> None:
         """At the first event of a request, key and unpin the path of the one before.
 
-        The level rises within evictions only, so this is the level after that request.
+        The level rises within evictions only, so this is the level after that request. Where the
+        first event is a split of a node on that path, the node is keyed as it was, whole.
         """
         if clock == self._clock:
             return
         self._clock = clock
         for u in self._pinned:
-            u.credit = self._number(u.node.cost)
+            size, cost = 0, u.node.cost
+            if split is not None and u.node is split[0]:
+                size, cost = split[1].size, cost + split[1].cost
+            u.credit = self._number(cost)
             u.base = self.level
-            self._rates += u.rate
-            self._unpinned += u.node.size
+            self._rates += u.rate + size
+            self._unpinned += u.node.size + size
             self._enter(u)
         self._pinned.clear()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import random
 import types
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ import numpy as np
 import pytest
 
 from cache_worthy.sim import compiled, fast
-from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model, TableCost
 from cache_worthy.sim.errors import InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.interned import Tally, replay_interned
 from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.policies.base import KeyRule
-from cache_worthy.sim.replay import replay
+from cache_worthy.sim.policies.cosigned import Cosigned
+from cache_worthy.sim.replay import held_floor, hold, replay
 
 RULES = {name: p.key_rule for name, p in POLICIES.items() if p.key_rule is not None}
 
@@ -66,6 +69,51 @@ def test_it_agrees_field_by_field(policy: str) -> None:
             assert one == two
             evicted += two.evictions
     assert evicted > 4_000
+
+
+@pytest.mark.parametrize("policy", RULES)
+def test_it_agrees_where_nodes_are_held(policy: str) -> None:
+    evicted = 0
+    for seed in range(12):
+        forest = random_forest(seed, 250)
+        held, depths = hold(forest, random.Random(seed).sample(range(forest.nodes), 4))
+        size = BlockSize()
+        sizes, costs = size.cumulative(forest.depth), BlockCost().cumulative(forest.depth)
+        for room in (0, 9):
+            capacity = held_floor(forest, held, depths, size) + room * size.block
+            one = compiled.replay_compiled(forest, RULES[policy], capacity, sizes, costs, held)
+            two = replay_interned(forest, RULES[policy], capacity, sizes, costs, held)
+            assert one == two
+            evicted += two.evictions
+    assert evicted > 1000
+
+
+def test_cosigned_agrees_with_the_node_engine() -> None:
+    evicted = 0
+    for seed in range(16):
+        forest = random_forest(seed, 250, depth=6 + seed % 9)
+        cost = BlockCost() if seed % 2 else BlockCost(block_tokens=1 + seed)
+        for room in (0, 3, 12):
+            capacity = (forest.depth + room) * BlockSize().block
+            one = replay(forest, Cosigned(), capacity, cost_fn=cost, engine="compiled")
+            two = replay(forest, Cosigned(), capacity, cost_fn=cost, engine="heap")
+            assert one == two
+            evicted += two.evictions
+    assert evicted > 5000
+
+
+def test_cosigned_in_fractions_runs_on_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(1, fast.LOADED_FROM)
+    capacity = forest.depth * BlockSize().block
+    monkeypatch.setattr(fast, "SINGLE_FROM", 1)
+    exact = Cosigned(Fraction)
+    replay(forest, exact, capacity)
+    assert exact.level > 0  # the policy's own methods ran
+    floats = Cosigned()
+    replay(forest, floats, capacity)
+    assert floats.level == 0
+    with pytest.raises(InputError, match="needs another engine"):
+        replay(forest, Cosigned(Fraction), capacity, engine="compiled")
 
 
 def test_totals_that_fit_no_64_bits() -> None:
@@ -120,7 +168,7 @@ def test_capacities_beyond_62_bits_are_left_to_the_plain_engine() -> None:
     assert replay(forest, POLICIES["lru"](), 1 << 62) == replay(
         forest, POLICIES["lru"](), 1 << 62, engine="interned"
     )
-    with pytest.raises(InputError, match="need the engine 'interned'"):
+    with pytest.raises(InputError, match="needs another engine"):
         replay(forest, POLICIES["lru"](), 1 << 62, engine="compiled")
 
 
@@ -151,7 +199,15 @@ def test_broken_books_raise() -> None:
     forest = random_forest(4)
     sizes = list(range(forest.depth + 1))
     matched = np.zeros(forest.requests, np.int32)
-    for status, words in ((1, "nothing can leave"), (2, "its parent is not"), (3, "the books say")):
+    for status, words in (
+        (1, "nothing can leave"),
+        (2, "its parent is not"),
+        (3, "the books say"),
+        (4, "still carries"),
+        (5, "unpinned size"),
+        (6, "below the level"),
+        (7, "is held and left"),
+    ):
         with pytest.raises(InvariantError, match=words):
             compiled._tally(forest, sizes, sizes, matched, status, 5, 0, 0, 0, 0)
     with pytest.raises(InvariantError, match="loaded"):
@@ -184,6 +240,15 @@ MUTANTS = {
     "a parent without children is forgotten": ("if children[parent] == 0:", "if False:"),
     "a pinned leaf may leave": (" or victim == leaf:", ":"),
     "used once means nothing": ("if freq[victim] == 1:", "if freq[victim] > 1:"),
+    "a hit node keeps its entry": ("_withdraw(s, node)", "pass"),
+    "a cosigner is not let off": ("_add(s, kid, -(size[node] + carry[node]))", "pass"),
+    "the credit of a split is lost": ("credit[lower] = credit[leaf] * part / whole", "pass"),
+    "the oldest account at a level goes last": (
+        "return bool(s[3][a] < s[3][b])",
+        "return bool(s[3][a] > s[3][b])",
+    ),
+    "a bankrupt parent keeps its debt": ("credit[parent] = 0.0", "credit[parent] = 1.0"),
+    "the level does not rise": ("level[0] = run_out", "pass"),
     "a split keeps the lower half out of the heap": (
         "heap = _push(heap_keys, heap_ids, heap, kept, lower)",
         "pass",
@@ -199,8 +264,10 @@ def plain_kernel(monkeypatch: pytest.MonkeyPatch, old: str = "", new: str = "") 
     changed = changed.replace("from numba import njit\n", "def njit(**k): return lambda f: f\n")
     module = types.ModuleType("kernels")
     exec(compile(changed, "kernels", "exec"), module.__dict__)  # noqa: S102
-    kernel: Callable[..., Any] = module.__dict__["rules"]
-    monkeypatch.setattr(compiled, "_kernels", lambda: {"rules": kernel})
+    kernels: dict[str, Callable[..., Any]] = {
+        name: module.__dict__[name] for name in ("rules", "cosigned")
+    }
+    monkeypatch.setattr(compiled, "_kernels", lambda: kernels)
 
 
 def differs() -> bool:
@@ -216,6 +283,18 @@ def differs() -> bool:
                 except (InvariantError, IndexError):
                     return True
                 if one != two:
+                    return True
+        for table in (tuple(sizes), tuple(costs)):  # the first one makes ties
+            size, cost = TableCost(tuple(sizes)), TableCost(table)
+            for room in (0, 9):
+                one, two = (
+                    functools.partial(replay, forest, Cosigned(), forest.depth + room, size, cost)
+                    for _ in range(2)
+                )
+                try:
+                    if one(engine="compiled") != two(engine="heap"):
+                        return True
+                except (InvariantError, IndexError):
                     return True
     return False
 

@@ -21,7 +21,9 @@ def engines_of(policy: str) -> list[Engine]:
     if not POLICIES[policy].dynamic:
         able.append("heap")
     if POLICIES[policy].key_rule is not None:
-        able += ["interned", "compiled"]
+        able.append("interned")
+    if POLICIES[policy].key_rule is not None or policy == "cosigned":
+        able.append("compiled")
     return able
 
 
