@@ -202,30 +202,52 @@ class RequestTable(Sequence[Request]):
 
 
 class Paths(Sequence[tuple[BlockId, ...]]):
-    """The block paths of a table of requests, made when asked for."""
+    """The block paths of consecutive requests of a table, made when asked for.
 
-    __slots__ = ("table",)
+    Parameters
+    ----------
+    table : RequestTable
+    begin, end : int
+        Which requests; all by default.
+    """
 
-    def __init__(self, table: RequestTable) -> None:
+    __slots__ = ("begin", "end", "table")
+
+    def __init__(self, table: RequestTable, begin: int = 0, end: int | None = None) -> None:
         self.table = table
+        self.begin = begin
+        self.end = len(table) if end is None else end
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the ids of these requests begin and end in the table's."""
+        ends = self.table.ends
+        first, last = (ends[n - 1] if n else 0 for n in (self.begin, self.end))
+        return first, max(first, last)
 
     def __len__(self) -> int:
-        return len(self.table)
+        return max(0, self.end - self.begin)
 
     @overload
     def __getitem__(self, index: int) -> tuple[BlockId, ...]: ...
     @overload
-    def __getitem__(self, index: slice) -> list[tuple[BlockId, ...]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[BlockId, ...] | list[tuple[BlockId, ...]]:
+    def __getitem__(self, index: slice) -> Sequence[tuple[BlockId, ...]]: ...
+    def __getitem__(
+        self, index: int | slice
+    ) -> tuple[BlockId, ...] | Sequence[tuple[BlockId, ...]]:
         if isinstance(index, slice):
-            return [self.table._span(i) for i in range(*index.indices(len(self)))]
-        return self.table._span(range(len(self))[index])
+            places = range(len(self))[index]
+            if places.step == 1:
+                return Paths(self.table, self.begin + places.start, self.begin + places.stop)
+            return [self.table._span(self.begin + i) for i in places]
+        return self.table._span(self.begin + range(len(self))[index])
 
     def __iter__(self) -> Iterator[tuple[BlockId, ...]]:
-        ids, start = self.table.ids, 0
-        for end in self.table.ends:
-            yield tuple(ids[start:end])
-            start = end
+        ids, ends = self.table.ids, self.table.ends
+        start = self.span[0]
+        for place in range(self.begin, self.end):
+            yield tuple(ids[start : ends[place]])
+            start = ends[place]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | tuple | Paths):

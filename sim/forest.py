@@ -196,9 +196,9 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
     (3, 4, [0, 2, 2], [2, 3, 3], [3, 2, 1])
     """
     if isinstance(paths, Paths):
-        ids = paths.table.ids
-        if isinstance(ids, array) and COLUMNAR_FROM <= len(ids) < 1 << 31:
-            found = _columnar(ids, paths.table.ends)
+        first, last = paths.span
+        if isinstance(paths.table.ids, array) and COLUMNAR_FROM <= last - first < 1 << 31:
+            found = _columnar(paths)
             if found is not None:
                 return found
     return _plain(paths)
@@ -275,7 +275,7 @@ def _checked(forest: PrefixForest) -> PrefixForest:
     return forest
 
 
-def _columnar(column: array[int], column_of_ends: array[int]) -> PrefixForest | None:
+def _columnar(paths: Paths) -> PrefixForest | None:
     """From the columns of a table of requests; None where an id shows up under a second parent.
 
     Blocks are numbered in order of first appearance, so the blocks of a node, which every request
@@ -283,8 +283,11 @@ def _columnar(column: array[int], column_of_ends: array[int]) -> PrefixForest | 
     """
     import numpy as np
 
-    ids = np.frombuffer(column, dtype=np.uint64 if column.typecode == "Q" else np.int64)
-    ends = np.frombuffer(column_of_ends, dtype=np.int64)
+    column = paths.table.ids
+    unsigned = isinstance(column, array) and column.typecode == "Q"
+    first_id, last_id = paths.span
+    ids = np.frombuffer(column, np.uint64 if unsigned else np.int64)[first_id:last_id]  # type: ignore[arg-type]
+    ends = np.frombuffer(paths.table.ends, np.int64)[paths.begin : paths.end] - first_id
     begins = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
     number, block_of = _numbered(ids)
     above = np.empty_like(block_of)
@@ -315,7 +318,7 @@ def _columnar(column: array[int], column_of_ends: array[int]) -> PrefixForest | 
             refs=_ints(count[first]),
             block_parent=_ints(block_parent),
             last_block=_ints(last),
-            block_ids=array(column.typecode, ids[number].tobytes()),
+            block_ids=array("Q" if unsigned else "q", ids[number].tobytes()),
             reinterned=False,
         )
     )

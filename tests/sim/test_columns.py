@@ -35,6 +35,9 @@ def test_a_table_reads_as_its_requests(rows: list[Request], data: st.DataObject)
     assert [table[-i - 1] for i in range(len(rows))] == rows[::-1]
     assert list(table.paths) == [r.hash_ids for r in rows]
     assert table.paths == paths_of(rows)
+    assert list(table.paths[1:][:-1]) == [r.hash_ids for r in rows[1:][:-1]]
+    assert table.paths[3:2] == []
+    assert table.paths[::-2] == [r.hash_ids for r in rows[::-2]]
     assert paths_of(table)[2:] == [r.hash_ids for r in rows[2:]]
     for got, asked in zip(table, rows, strict=True):
         assert list(map(type, got.hash_ids)) == list(map(type, asked.hash_ids))

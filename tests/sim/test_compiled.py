@@ -22,7 +22,7 @@ from cache_worthy.sim.interned import Tally, replay_interned
 from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.policies.base import KeyRule
 from cache_worthy.sim.policies.cosigned import Cosigned
-from cache_worthy.sim.replay import held_floor, hold, replay
+from cache_worthy.sim.replay import Engine, held_floor, hold, replay
 
 RULES = {name: p.key_rule for name, p in POLICIES.items() if p.key_rule is not None}
 
@@ -100,6 +100,20 @@ def test_cosigned_agrees_with_the_node_engine() -> None:
             assert one == two
             evicted += two.evictions
     assert evicted > 5000
+
+
+@pytest.mark.parametrize("engine", ["heap", "reference"])
+def test_a_split_right_after_divides_the_whole_credit(engine: Engine) -> None:
+    # The second request splits what the first one loaded; both halves have their own cost then, and
+    # all of it but the path being served is unpinned.
+    policy = Cosigned(Fraction)
+    size = TableCost((0, 1, 2, 3, 4, 5))
+    cost = TableCost((0, 1, 4, 9, 16, 25))
+    replay([(1, 2, 3, 4), (1, 2, 5)], policy, 5, size, cost, engine=engine)
+    upper, lower, new = policy._accounts.values()
+    assert (upper.node.depth, lower.node.depth, new.node.depth) == (0, 2, 2)
+    assert lower.credit == 16 - 4
+    assert policy._unpinned == policy._rates == 2
 
 
 def test_cosigned_in_fractions_runs_on_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,12 +301,11 @@ def differs() -> bool:
         for table in (tuple(sizes), tuple(costs)):  # the first one makes ties
             size, cost = TableCost(tuple(sizes)), TableCost(table)
             for room in (0, 9):
-                one, two = (
-                    functools.partial(replay, forest, Cosigned(), forest.depth + room, size, cost)
-                    for _ in range(2)
+                run = functools.partial(
+                    replay, forest, capacity=forest.depth + room, size_fn=size, cost_fn=cost
                 )
                 try:
-                    if one(engine="compiled") != two(engine="heap"):
+                    if run(Cosigned(), engine="compiled") != run(Cosigned(), engine="heap"):
                         return True
                 except (InvariantError, IndexError):
                     return True
@@ -304,6 +317,7 @@ def test_the_text_itself_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not differs()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain_kernel(monkeypatch, *MUTANTS[name])
