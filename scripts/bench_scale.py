@@ -197,6 +197,24 @@ def one_size(
     return requests, found
 
 
+def cold(results: Results, file: Path, warm: dict[str, Usage]) -> None:
+    """The first run of an installation, which compiles its machine code, beside a later one."""
+    name = "analyze, sections skipped"
+    with tempfile.TemporaryDirectory() as empty:
+        first = measured(["env", f"NUMBA_CACHE_DIR={empty}", *our_commands(file)[name]])
+    for value, base, unit in (
+        (first.seconds, warm[name].seconds, "s"),
+        (first.megabytes, warm[name].megabytes, "MB peak"),
+    ):
+        results.figure(
+            f"first run of an installation: {name}",
+            value,
+            unit,
+            yardstick="a later run",
+            yardstick_value=base,
+        )
+
+
 def optimal(results: Results, file: Path, blocks: Sequence[int], peer: bool) -> None:
     """The optimal curve at one copy."""
     rate = [
@@ -271,6 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name, usage in found.items():
                 everything.setdefault(name, {})[requests] = usage
             if copies == 1:
+                cold(results, trace, found)
                 optimal(results, trace, json.loads(found["curve"].stdout)["blocks"], peer)
             else:
                 trace.unlink()
