@@ -1,10 +1,13 @@
 """Requests as columns: one array a field, in place of one object a request and one a block.
 
 Why the complexity is worth it: a million requests of 24 blocks are 29 million block references. As
-Python objects they took 1.8 kB a request on the conversation trace (measured at 120 thousand
-requests: 328 MB where kvcache-simulator takes 389), so 2.2 GB at a million before anything is done
-with them; as columns they take 8 bytes a reference. :class:`RequestTable` still reads as a sequence
-of :class:`~cache_worthy.sim.trace.Request`.
+Python objects 120 thousand requests took 200 MB once read, and 2 GB at a million before anything was
+done with them; as columns they take 35 MB. :class:`RequestTable` still reads as a sequence of
+:class:`~cache_worthy.sim.trace.Request`.
+
+An interned form on disk, loaded without parsing, was weighed and left out: with the columns and
+orjson, reading and interning are 1 s of CPU of the 5 that an analysis of 120 thousand requests takes
+without its optional sections, so it would be a second format to keep right for a fifth of the time.
 
 Plain ``array`` and not numpy: small logs, most of them, must not pay for an import of numpy.
 """

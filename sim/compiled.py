@@ -1,10 +1,12 @@
 """The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
 
-Why it is there: at 120 thousand requests the capacity curve and the policy table are 76 replays, of
-half a second each in plain Python on one core and of a hundredth here (``scripts/bench_scale.py``).
-The loop is that of :func:`cache_worthy.sim.interned.replay_interned`, statement for statement, and
-that one is its oracle: every field of the result is the same, which needs the same floating-point
-operations in the same order and the same ties. What differs is where the numbers come from:
+Why it is there: an analysis without its optional sections is 68 replays. Profiled at 120 thousand
+requests, they were 60 of its 64 s of CPU in Python: 0.3 to 0.7 s each, 3.3 s under cosigned on the
+node engine. Here they take 0.03 s and 0.2 s, and loading the code 0.4 s once
+(``scripts/bench_scale.py``). The loop is that of :func:`cache_worthy.sim.interned.replay_interned`,
+statement for statement, and that one is its oracle (for cosigned the node engine): every field of
+the result is the same, which needs the same floating-point operations in the same order and the
+same ties. What differs is where the numbers come from:
 
 * Keys are doubles, as there. Weights (``cost / size`` and the like) come from the policy's own
   Python function, called once for every pair of depths that a node can have, because Python divides

@@ -5,7 +5,7 @@ Whatever is decided here, results are the same; only time and memory are not.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from functools import cache
 
 SINGLE_FROM = 100_000
@@ -22,8 +22,12 @@ _loaded = False
 
 @cache
 def available() -> bool:
-    """Whether numba is installed."""
-    return importlib.util.find_spec("numba") is not None
+    """Whether numba is installed and works with the numpy beside it."""
+    try:
+        importlib.import_module("numba")
+    except ImportError:
+        return False
+    return True
 
 
 def expect_many(requests: int) -> None:

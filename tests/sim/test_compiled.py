@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import random
+import sys
 import types
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cache_worthy.sim import compiled, fast
+from cache_worthy.sim import compiled, fast, kernels
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model, TableCost
 from cache_worthy.sim.errors import InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -198,6 +199,27 @@ def test_without_numba_the_plain_engine_answers(monkeypatch: pytest.MonkeyPatch)
     assert replay(forest, POLICIES["gdsf"](), capacity) == with_it
     with pytest.raises(InputError, match="needs numba"):
         replay(forest, POLICIES["gdsf"](), capacity, engine="compiled")
+
+
+def test_numba_that_does_not_import_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast.available.cache_clear()
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not fast.available()
+    assert not fast.wanted(10**9)
+    fast.available.cache_clear()
+
+
+def test_without_a_place_for_machine_code_it_is_compiled_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nowhere(**options: object) -> Callable[[Any], Any]:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: ("compiled", function)
+
+    monkeypatch.setattr(kernels, "njit", nowhere)
+    made: object = kernels._compiled(print)
+    assert made == ("compiled", print)
 
 
 def test_small_logs_do_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
