@@ -149,7 +149,7 @@ def in_short(a: Analysis) -> list[str | Typed]:
         ),
     ]
     if a.sample is not None:
-        out.insert(0, sample_head(a.sample))
+        out.insert(0, sample_head(a.sample, best.bytes))
     if a.engine is not None:
         out += summary(a.engine, a.policy, a.input.block_tokens)
     else:

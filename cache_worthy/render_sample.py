@@ -16,13 +16,13 @@ def least_name(sample: SampleReport | None) -> str:
     return "floor" if sample is None or not sample.not_answered else "least answered"
 
 
-def sample_head(sample: SampleReport) -> str:
-    """For the head of the report."""
-    widest = max(point.error for point in sample.curve)
+def sample_head(sample: SampleReport, recommended: int) -> str:
+    """For the head of the report; ``recommended`` in bytes is a point of the curve."""
+    error = next(point.error for point in sample.curve if point.bytes == recommended)
     return (
         f"ESTIMATED from --sample {sample.fraction:g}, {sample.kept_requests} of "
-        f"{sample.requests} requests: how much to give (cost +/- {widest:.3f} at the worst of the "
-        "curve) and which policy. Question 1, the least memory and the pins are of the whole log."
+        f"{sample.requests} requests: how much to give (cost there +/- {error:.3f} of the "
+        "compulsory minimum) and which policy. Question 1, the least memory and the pins are of the whole log."
     )
 
 

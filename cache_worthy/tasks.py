@@ -168,41 +168,39 @@ class _Dask(Workers):
     """Processes of a Dask scheduler: one that listens at an address, or one started here."""
 
     def __init__(self, jobs: int, scheduler: str | None) -> None:
+        self._option = f"--jobs {jobs}" if scheduler is None else f"--scheduler {scheduler}"
         try:
             import cloudpickle
             import distributed
         except ImportError as error:
-            option = f"--jobs {jobs}" if scheduler is None else f"--scheduler {scheduler}"
-            raise UsageError(f"{option}: needs dask.distributed ({INSTALL}): {error}") from error
+            raise UsageError(
+                f"{self._option}: needs dask.distributed ({INSTALL}): {error}"
+            ) from error
         self._cloudpickle: Any = cloudpickle
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"distributed\.")
         self._shared: list[tuple[object, Any, str]] = []
+        self._client: Any = None
         self._cluster: Any = None
-        self._where = scheduler or "the processes of --jobs"
-        target: Any = scheduler
-        if scheduler is None:
-            self._cluster = target = _local_cluster(distributed, jobs)
+        problem = "no Dask scheduler answers there within {:.0f} s"
         try:
-            self._client: Any = distributed.Client(
-                target, timeout=CONNECT_SECONDS, set_as_default=False
-            )
+            target: Any = scheduler
+            if scheduler is None:
+                problem = "cannot start processes"
+                self._cluster = target = _local_cluster(distributed, jobs)
+            self._client = distributed.Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
+            problem = f"no worker within {{:.0f}} s; start one with: dask worker {scheduler}"
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
             self.count = len(self._client.nthreads())
             self._refuse_other_versions()
+        except UsageError:
+            self.__exit__(None, None, None)
+            raise
         except Exception as error:
             self.__exit__(None, None, None)
-            if isinstance(error, UsageError):
-                raise
-            if hasattr(self, "_client"):
-                raise UsageError(
-                    f"--scheduler {scheduler}: no worker within {CONNECT_SECONDS:.0f} s; start one "
-                    f"with: dask worker {scheduler}"
-                ) from error
-            text = (str(error).splitlines() or [""])[0] or type(error).__name__
+            text = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
             raise UsageError(
-                f"--scheduler {scheduler}: no Dask scheduler answers there within "
-                f"{CONNECT_SECONDS:.0f} s: {text}"
+                f"{self._option}: {problem.format(CONNECT_SECONDS)}: {text}"
             ) from error
 
     def __exit__(
@@ -211,7 +209,7 @@ class _Dask(Workers):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for part in (getattr(self, "_client", None), self._cluster):
+        for part in (self._client, self._cluster):
             if part is not None:
                 with contextlib.suppress(Exception):
                     part.close(timeout=5)
@@ -225,7 +223,7 @@ class _Dask(Workers):
             version = (about or {}).get("packages", {}).get("distributed")
             if version != here:
                 raise UsageError(
-                    f"--scheduler {self._where}: {name} runs distributed {version}, this process "
+                    f"{self._option}: {name} runs distributed {version}, this process "
                     f"{here}; install the same release on both"
                 )
 
@@ -340,7 +338,7 @@ class _Dask(Workers):
             raise self._gone(f"the scheduler is gone: {text}") from error
 
     def _gone(self, why: str) -> UsageError:
-        return UsageError(f"{self._where}: all workers were lost ({why}); nothing was written")
+        return UsageError(f"{self._option}: all workers were lost ({why}); nothing was written")
 
     def _result(self, future: Any) -> Any:
         import distributed
@@ -349,19 +347,19 @@ class _Dask(Workers):
             kind, value = pickle.loads(future.result(timeout=CONNECT_SECONDS))
         except distributed.scheduler.KilledWorker as error:
             raise UsageError(
-                f"{self._where}: a task took one worker after another down with it, perhaps for "
+                f"{self._option}: a task took one worker after another down with it, perhaps for "
                 "want of memory; give the workers more, or run without them"
             ) from error
         except ImportError as error:
             raise UsageError(
-                f"{self._where}: a worker cannot import cache_worthy ({error}); install the "
+                f"{self._option}: a worker cannot import cache_worthy ({error}); install the "
                 "version of this process there"
             ) from error
         except Exception as error:  # cancelled, lost or not to be fetched: by Dask, not the task
             text = (str(error).splitlines() or [""])[0][:200]
             raise _LostError(f"{type(error).__name__}: {text}") from error
         if kind == "other code":
-            raise UsageError(f"{self._where}: a worker has {value}\n  here it is {about()}")
+            raise UsageError(f"{self._option}: a worker has {value}\n  here it is {about()}")
         if kind == "raised":
             raise value
         return value

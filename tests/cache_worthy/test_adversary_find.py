@@ -52,14 +52,6 @@ def test_time_out_exits_3_with_what_was_covered(run: Run) -> None:
     assert document["complete_nodes"] < 6
 
 
-def test_processes_stop_in_time_and_are_no_more_than_the_cpus(run: Run) -> None:
-    code, out, _ = run("adversary", "find", "--policy", "cosigned", "--max-nodes", 5,
-                       "--max-requests", 9, "--max-size", 9, "--timeout", 0.5,
-                       "--jobs", 100_000)  # fmt: skip
-    assert code == 3
-    assert "time ran out" in out
-
-
 def test_a_search_for_cycles_says_what_it_can_see(run: Run) -> None:
     options = ("--max-nodes", 3, "--max-requests", 3, "--cycle")
     code, out, _ = run("adversary", "find", "--policy", "gdsf", *options)

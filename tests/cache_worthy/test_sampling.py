@@ -27,6 +27,7 @@ from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES
 
+SKIP = "bound,band,splits"
 Run = Callable[..., tuple[int, str, str]]
 Path_ = tuple[int, ...]
 
@@ -186,7 +187,7 @@ def log(write: Callable[..., Path]) -> Path:
 
 
 def test_a_whole_sample_changes_nothing_but_its_own_section(run: Run, log: Path) -> None:
-    argv = ("analyze", log, "--json", "--skip", "bound,band,splits")
+    argv = ("analyze", log, "--json", "--skip", SKIP)
     plain, whole = run(*argv), run(*argv, "--sample", "1")
     assert plain[0] == whole[0] == 0
     document = json.loads(whole[1])
@@ -218,7 +219,7 @@ def test_every_estimated_part_says_so(run: Run, log: Path) -> None:
     assert html.count("rom a sample") >= 3 + len(columns)
     assert "ESTIMATED from --sample 0.3" in html
     document = json.loads(run("analyze", log, "--sample", "0.3", "--json")[1])
-    whole = json.loads(run("analyze", log, "--skip", "bound,band,splits", "--json")[1])
+    whole = json.loads(run("analyze", log, "--skip", SKIP, "--json")[1])
     for exact in document["sample"]["whole_log"]:
         assert document[exact] == whole[exact]
     for name in document["sample"]["not_answered"]:
@@ -227,6 +228,17 @@ def test_every_estimated_part_says_so(run: Run, log: Path) -> None:
         p["bytes"] for p in document["capacity"]["points"]
     ]
     assert document["capacity"]["points"][0]["bytes"] == document["sample"]["least_bytes"]
+
+
+def test_a_comparison_says_so(run: Run, log: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("sample.json", "whole.json")]
+    for file, option in zip(files, (("--sample", "0.3"), ("--skip", SKIP)), strict=True):
+        assert run("analyze", log, "--json", "-o", file, *option)[0] == 0
+    for pair in (files, files[:1] * 2):
+        code, out, _ = run("compare", *pair)
+        assert code == 0
+        assert "sample: 0.3 in A" in " ".join(out.split())
+        assert "are estimates" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
