@@ -226,14 +226,18 @@ def _short(a: Analysis) -> str:
         if a.engine is None:
             default = a.policy.baseline
             saves = f"saves {percent(row.saving_fraction, 2)} against {default}"
+            shown_policy = row.best
             if row.best == default:
                 saves = "the deployed default: no policy here is cheaper"
+            elif row.saving_fraction < WORTH_CHANGING:
+                shown_policy = default
+                saves = f"{row.best} {saves}: no reason to change"
             across = band_at(a.band, row)
             if across is not None and across.best is None:
                 tied = f"within the band: {', '.join(across.tied)}"
-                tiles.append(("Cheapest policy there", "a tie", tied))
+                tiles.append(("Policy there", "a tie", tied))
             else:
-                tiles.append(("Cheapest policy there", row.best, saves))
+                tiles.append(("Policy there", shown_policy, saves))
         else:
             tiles.append(_engine_tile(a.engine))
         protects = percent(a.pin.together_protected_fraction)
