@@ -24,7 +24,9 @@ from cache_worthy.cli import main as cache_worthy
 WIDTHS = (1280, 390)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 FIGURE = ROOT / "figs" / "report.png"
-LEFT_OUT = "nav, section:has(#workload), section:has(#worth), section > p"
+LEFT_OUT = "nav, section > p, " + ", ".join(
+    f"section:has(#{s})" for s in ("workload", "worth", "causes")
+)
 
 
 def main(argv: list[str] | None = None) -> int:
