@@ -16,10 +16,11 @@ from collections.abc import Callable
 
 from measuring import Results, arguments
 
+from cache_worthy.sim import fast
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.sim.replay import Engine, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
 REPEATS = 15
@@ -49,18 +50,21 @@ def main(argv: list[str] | None = None) -> int:
     forest = build_forest(paths)
     capacity = int(0.02 * forest.distinct * BlockSize().block)
 
-    def run(policy: str) -> Callable[[], object]:
-        return lambda: replay(forest, POLICIES[policy](), capacity)
+    def run(policy: str, engine: Engine) -> Callable[[], object]:
+        return lambda: replay(forest, POLICIES[policy](), capacity, engine=engine)
 
     jobs: dict[str, Callable[[], object]] = {
         "json.loads over the lines": lambda: [json.loads(line) for line in lines],
         "load_trace": lambda: load_trace(file),
         "build_forest": lambda: build_forest(paths),
     }
-    jobs |= {
-        f"replay {p} at 2%, {'interned' if rule.key_rule else 'nodes'}": run(p)
-        for p, rule in POLICIES.items()
-    }
+    for name, policy in POLICIES.items():
+        engine: Engine = "interned" if policy.key_rule else "heap"
+        jobs[f"replay {name} at 2%, {engine}"] = run(name, engine)
+    if fast.available():
+        for name in POLICIES:
+            jobs[f"replay {name} at 2%, compiled"] = run(name, "compiled")
+            run(name, "compiled")()  # loads it, or compiles it
     found = timed(jobs, REPEATS)
     heap = timed(
         {
@@ -75,6 +79,8 @@ def main(argv: list[str] | None = None) -> int:
     results = Results(
         "replay", "reading, interning and replay of the conversation trace, beside json.loads"
     )
+    if not fast.available():
+        results.skip("the compiled engine: numba is not installed (pip install -e '.[fast]')")
     for name, seconds in {**found, **heap}.items():
         results.figure(
             name,
