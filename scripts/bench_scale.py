@@ -8,7 +8,8 @@ they have the shape of their source, and nothing here is a finding about traffic
 20 of the advisor's curve, fractions of the working set, so they grow with the log.
 
 Every measurement runs in a process of its own, from the file to the result, and its peak memory is
-its own; rounds alternate and the median counts. Ours, in three widths:
+its own; rounds alternate and the median counts. CPU seconds stand beside the clock's, which a busy
+machine stretches. Ours, in three widths:
 
 * ``curve``: reading, interning, and the LRU curve, nothing else;
 * ``analyze --no-bound`` with every other section that can be skipped left out as well;
@@ -188,6 +189,7 @@ def one_size(
             continue
         label = f"{requests:,} requests: {name}"
         results.figure(label, usage.seconds, "s", yardstick=beside, yardstick_value=base.seconds)
+        results.figure(label, usage.cpu, "CPU s", yardstick=beside, yardstick_value=base.cpu)
         results.figure(
             label, usage.megabytes, "MB peak", yardstick=beside, yardstick_value=base.megabytes
         )
@@ -297,6 +299,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sizes = list(by_size)
         for unit, values in (
             ("seconds", [u.seconds for u in by_size.values()]),
+            ("CPU seconds", [u.cpu for u in by_size.values()]),
             ("memory", [u.megabytes for u in by_size.values()]),
         ):
             results.figure(
