@@ -184,6 +184,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     if large:
         runs |= {"16 copies, window ascent": ascent, "16 copies, whole program": whole}
+    results = Results(
+        "bound-full" if large else "bound",
+        f"certified lower bound at {args.fraction:g} of the working set, conversation, beside the "
+        "same program written densely in PuLP",
+    )
     found: dict[str, Figures] = {}
     for name, run in runs.items():
         found[name] = measure(run, file, args.fraction)
@@ -196,11 +201,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         gap = found["16 copies, whole program"][key] - found["16 copies, window ascent"][key]
         print(f"the ascent is {gap:.6f} below the whole program")
         wrong = wrong or not -1e-9 <= gap <= 1e-3
-    results = Results(
-        "bound-full" if large else "bound",
-        f"certified lower bound at {args.fraction:g} of the working set, conversation, beside the "
-        "same program written densely in PuLP",
-    )
     results.facts |= found
     pairs = [("conversation, certified", "conversation, dense PuLP")]
     if large:

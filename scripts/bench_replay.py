@@ -45,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
     if not file.exists():
         print(f"{file} is missing; run scripts/fetch_traces.py or give --traces", file=sys.stderr)
         return 2
+    results = Results(
+        "replay", "reading, interning and replay of the conversation trace, beside json.loads"
+    )
     lines = file.read_text(encoding="utf-8").splitlines()
     paths = paths_of(load_trace(file))
     forest = build_forest(paths)
@@ -76,9 +79,6 @@ def main(argv: list[str] | None = None) -> int:
     )
     yardstick = found["json.loads over the lines"]
     print(f"conversation: {forest.requests} requests, {forest.references} block references")
-    results = Results(
-        "replay", "reading, interning and replay of the conversation trace, beside json.loads"
-    )
     if not fast.available():
         results.skip("the compiled engine: numba is not installed (pip install -e '.[fast]')")
     for name, seconds in {**found, **heap}.items():

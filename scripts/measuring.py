@@ -227,7 +227,10 @@ class Results:
             "bench": self.name,
             "about": self.about,
             "commit": _git("rev-parse", "HEAD") or None,
-            "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")),
+            # Other results, written before this one, are no change of what was measured.
+            "uncommitted_changes": bool(
+                _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
+            ),
             "python": platform.python_version(),
             "versions": _versions(),
             "machine": {
