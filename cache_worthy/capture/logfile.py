@@ -3,7 +3,8 @@
 A record is written by one unbuffered write, so a process that is killed leaves whole records and at
 most one cut line; nothing is synced to the disk itself, so a power cut may cost what the system still
 held. With rotation the pieces of ``log.jsonl`` are ``log-00001.jsonl``, ``log-00002.jsonl`` and so
-on: none is ever renamed, and the order of their names is that of the requests.
+on: none is ever renamed, and the order of their names is that of the requests. A file that others
+move or remove while it is written begins anew, so that no record goes where no name leads.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ class LogFile:
     def __init__(self, target: Path, *, append: bool = False, piece: int | None = None) -> None:
         self._target, self._piece = target, piece
         self._handle = -1
+        self._path: Path | None = None
         self._size = 0
         self._torn = False
         self._number = 0
         self.files: list[Path] = []
-        """Every piece of the log, in order, earlier runs' included."""
+        """Every piece of the log, earlier runs' included: the one without a number, then in order."""
         self.files = self._existing()
         if self.files and not append:
             raise UsageError(
@@ -66,9 +68,7 @@ class LogFile:
             raise UsageError(f"-o {target}: cannot write: {error.strerror or error}") from error
 
     def _existing(self) -> list[Path]:
-        if self._piece is None:
-            regular = os.path.lexists(self._target) and not _is_stream(self._target)
-            return [self._target] if regular else []
+        regular = os.path.lexists(self._target) and not _is_stream(self._target)
         pattern = re.compile(
             rf"{re.escape(self._target.stem)}-(\d{{5,}}){re.escape(self._target.suffix)}"
         )
@@ -80,7 +80,7 @@ class LogFile:
         found.sort()
         if found:
             self._number = found[-1][0]
-        return [path for _, path in found]
+        return [self._target] * regular + [path for _, path in found]
 
     def _next(self) -> None:
         self._number += 1
@@ -88,7 +88,8 @@ class LogFile:
         self._open(self._target.with_name(name))
 
     def _open(self, path: Path) -> None:
-        if _is_stream(path):
+        stream = _is_stream(path)
+        if stream:
             handle = os.open(path, os.O_WRONLY)
         else:
             new = path not in self.files
@@ -108,7 +109,20 @@ class LogFile:
             if new:
                 self.files.append(path)
         self.close()
-        self._handle = handle
+        self._handle, self._path = handle, None if stream else path
+
+    def _follow(self) -> None:
+        if self._path is None:
+            return
+        mine = os.fstat(self._handle)
+        try:
+            moved = not os.path.samestat(mine, self._path.stat())
+        except OSError:
+            moved = True
+        if moved:
+            self._open(self._path)
+        else:
+            self._size = mine.st_size  # others may have cut it
 
     def write(self, record: bytes) -> None:
         """Append whole lines.
@@ -119,6 +133,7 @@ class LogFile:
             If they could not be written; what was written of them is taken back where that can be
             done, and stands as a line of its own where it cannot.
         """
+        self._follow()
         if self._piece is not None and self._size and self._size + len(record) > self._piece:
             self._next()
         rest = memoryview(b"\n" + record if self._torn else record)

@@ -5,8 +5,8 @@ no faster than the other side reads. Status, query string, order and duplicates 
 a hop owns does not (RFC 9110, section 7.6.1): Connection and what it names, Keep-Alive,
 Transfer-Encoding, TE, Trailer, Upgrade, Proxy-*, and with them trailers, which a recipient may discard
 (6.5.1); Host becomes the upstream server's, and names of request headers lower case, as ASGI has
-them. Expect: 100-continue is answered here when the body is wanted. No Via is added: some servers answer differently on one.
-An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
+them. Expect: 100-continue is answered here when the body is wanted. No Via is added: some servers
+answer differently on one. An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
 the upstream request at once.
 """
 
@@ -208,13 +208,19 @@ class _Exchange:
         )
         if body is None:
             self._body_done()
-        return await self.proxy.session.request(
+        response = await self.proxy.session.request(
             self.scope["method"],
             yarl.URL(self.proxy.upstream + target, encoded=True),
             headers=headers,
             data=body,
             allow_redirects=False,
         )
+        if (
+            not 200 <= response.status < 600
+        ):  # no HTTP (RFC 9110, section 15), and uvicorn sends none
+            response.close()
+            raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+        return response
 
     async def _body(self) -> AsyncIterator[bytes]:
         while True:

@@ -37,8 +37,8 @@ KEPT = (
 )  # fmt: skip
 """What --keep-text keeps of a body: all that makes its blocks, and nothing else of it."""
 
-SECRET_KEYS = ("authorization", "headers", "api_key")
-"""Left out of tool definitions: remote tools carry their credentials there."""
+SECRET_KEYS = ("authorization", "headers", "api_key", "server_url")
+"""Left out of tool definitions: remote tools carry their credentials there, some in the address."""
 
 WAITING = 10_000
 """Jobs that may wait for the thread."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import logging
 import signal
@@ -85,16 +86,26 @@ class _Server(uvicorn.Server):
 
 
 class _Quiet(logging.Handler):
-    """Libraries log requests and exceptions; only the name of an unexpected one is for the user."""
+    """Libraries log requests and exceptions; only the name of an unexpected one is for the user.
+
+    Once each: asyncio logs a refused connection thousands of times a second.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__()
         self._say = say
+        self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        kind = record.exc_info[0] if record.exc_info else None
-        if kind is not None and not issubclass(kind, BrokenOff | asyncio.CancelledError):
-            self._say(f"a request failed inside the proxy ({kind.__name__})")
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or isinstance(error, BrokenOff | asyncio.CancelledError):
+            return
+        text = f"a request failed inside the proxy ({type(error).__name__})"
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            text = "too many open files: new connections wait; allow it more (ulimit -n)"
+        if text not in self._told:
+            self._told.add(text)
+            self._say(text)
 
 
 def serve(
@@ -105,9 +116,10 @@ def serve(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run until SIGINT or SIGTERM; running requests may end in the grace time, a second signal ends it."""
+    quiet = _Quiet(say)
     for name in ("uvicorn", "uvicorn.error", "aiohttp", "asyncio"):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [_Quiet(say)], False
+        logger.handlers, logger.propagate = [quiet], False
     _more_files()
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)

@@ -12,10 +12,11 @@ websockets are refused.
 A record holds: arrival time, model, status, lengths, cached tokens where the server reports them,
 and one number a block of the prompt, hashed under a secret key. No text can be read from it or tried
 against it; what still shows is how long prompts are, when they came, and which share how long a prefix
-(cache-worthy convert --anonymise coarsens the times too). The key is fresh for each run and never written, unless --key-file keeps it, so that several runs
-give the same prompt the same numbers. How prompts are cut (--block-size, --tokenizer, --template) is
-fixed when they are recorded; --keep-text keeps the prompts themselves instead, which analyze can cut
-anew. Headers, credentials, query strings and answers are never recorded.
+(cache-worthy convert --anonymise coarsens the times too). The key is fresh for each run and never
+written, unless --key-file keeps it, so that several runs give the same prompt the same numbers. How
+prompts are cut (--block-size, --tokenizer, --template) is fixed when they are recorded; --keep-text
+keeps the prompts themselves instead, which analyze can cut anew. Headers, credentials, query strings
+and answers are never recorded.
 
 input_length counts as the blocks were cut (--chars-per-token, --tokenizer); prompt_tokens is the
 server's own count. Requests with a status from 400 on are recorded and count as failed; 499 is a
@@ -25,8 +26,9 @@ served; "ended" says who broke it. Answers stream no length unless the client as
 
 The record is written before the client sees the end of its answer, so a crash loses only requests
 under way. Where the log cannot be written it says so once, counts the lost records and goes on
-passing requests. A body over --max-body-mib is passed on and not recorded. Nothing is buffered on the
-way: a slow reader slows the server.
+passing requests. A log that is moved or removed while it runs begins anew under its name. A body
+over --max-body-mib is passed on and not recorded. Nothing is buffered on the way: a slow reader
+slows the server.
 
 Exit code 0 when stopped by SIGINT or SIGTERM, 1 if records were lost, 2 if it could not start.
 """
@@ -35,8 +37,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ipaddress
 import os
 import secrets
+import shlex
+import socket
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +69,10 @@ CLOSE_SECONDS = 10.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument(
-        "--upstream", required=True, metavar="URL", help="the server, as http://HOST:PORT"
+        "--upstream",
+        required=True,
+        metavar="URL",
+        help="the server, as http://HOST:PORT; a path in it goes before that of every request",
     )
     parser.add_argument(
         "--listen", default=LISTEN, metavar="HOST:PORT", help=f"where clients connect ({LISTEN})"
@@ -129,6 +137,10 @@ def run(args: argparse.Namespace) -> int:
     upstream = _upstream(args.upstream)
     arg.require(args.output != "-", "-o -: expected a file name; the log is written while it runs")
     arg.require(
+        args.key_file is None or Path(args.key_file).resolve() != Path(args.output).resolve(),
+        "--key-file: is the log; who reads that may not have the key: give another file",
+    )
+    arg.require(
         not args.append or args.keep_text or args.key_file is not None,
         "--append: give the --key-file of the earlier run too: under another key the same prompt "
         "gets other numbers and would count as new",
@@ -155,11 +167,19 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         stack.callback(voice.close, 2.0)
         stack.callback(sock.close)
+        arg.require(
+            not _is_own(upstream, host, sock),
+            f"--upstream {upstream}: is the address of --listen; requests would go round for ever",
+        )
         key = _key(args.key_file, args.quiet)
         piece = None if args.rotate_mib is None else args.rotate_mib << 20
         log = LogFile(Path(args.output), append=args.append, piece=piece)
         stack.callback(log.close)
         if args.analyze_every is not None:
+            arg.require(
+                bool(log.files),
+                f"--analyze-every: -o {args.output} is no file that can be read while it is written",
+            )
             again = ["--model", args.model, *(_cutting_again(args) if args.keep_text else ())]
             advisor = Advisor(args.analyze_every, lambda: list(log.files), again, _show, voice.say)
             stack.callback(advisor.close)
@@ -198,13 +218,15 @@ def run(args: argparse.Namespace) -> int:
             note("the log stands still; what waited to be written is lost", quiet=False)
         for line in summary(recorder.counts, options.chars_per_token, options.tokenizer):
             note(line, args.quiet)
-        if recorder.counts.recorded:
-            note(f"next: cache-worthy analyze {' '.join(map(str, log.files))}", args.quiet)
+        if recorder.counts.recorded and log.files:
+            note(f"next: cache-worthy analyze {shlex.join(map(str, log.files))}", args.quiet)
     return 1 if recorder.counts.lost or not written else 0
 
 
 def summary(counts: Counts, chars_per_token: float, tokenizer: str) -> list[str]:
     """What a run did, in a few lines."""
+    from cache_worthy.capture.recorder import ENDPOINTS
+
     c = counts
     out = [f"{c.passed} requests passed on, {c.recorded} recorded, {c.failed} of them failed"]
     missing = (
@@ -215,6 +237,8 @@ def summary(counts: Counts, chars_per_token: float, tokenizer: str) -> list[str]
     )
     if any(n for n, _ in missing):
         out.append("not recorded: " + ", ".join(f"{n} {why}" for n, why in missing if n))
+    elif c.passed and not c.recorded:
+        out.append(f"none was a POST to {', '.join('...' + end for end in ENDPOINTS)}")
     if c.prompt_tokens:
         share = 100 * c.cached_tokens / c.prompt_tokens
         out.append(
@@ -276,9 +300,25 @@ def _upstream(text: str) -> str:
         raise UsageError(
             f"--upstream: has a user name or password; clients send their own; {expected}"
         )
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+    if parts.query or parts.fragment:  # keys stand there
+        raise UsageError(f"--upstream: has a query or a fragment; {expected}")
+    if parts.scheme not in ("http", "https") or not host:
         raise UsageError(f"--upstream {text}: {expected}")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def _is_own(upstream: str, host: str, sock: socket.socket) -> bool:
+    """Whether the upstream server would be this proxy."""
+    address, port, *_ = sock.getsockname()
+    parts = urlsplit(upstream)
+    own = {host, address}
+    if ipaddress.ip_address(address.split("%")[0]).is_loopback:
+        own.add("localhost")
+    if ipaddress.ip_address(address.split("%")[0]).is_unspecified:
+        own |= {"localhost", "127.0.0.1", "::1"}
+    return parts.hostname in own and port == (
+        parts.port or {"http": 80, "https": 443}[parts.scheme]
+    )
 
 
 def _key(file: str | None, quiet: bool) -> bytes:

@@ -15,6 +15,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -253,6 +254,36 @@ def test_an_upstream_that_closes_without_an_answer(upstream: Upstream, capture: 
         assert text in error["message"]
         assert error["type"] == "proxy_error"
         assert last_row(capture, rows)["status"] == 502
+
+
+@pytest.mark.parametrize("status", [b"101", b"600", b"999"])
+def test_a_status_that_is_none(upstream: Upstream, capture: Capture, status: bytes) -> None:
+    async def odd(
+        request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(b"HTTP/1.1 %s Odd\r\nContent-Length: 2\r\n\r\nno" % status)
+
+    upstream.handlers[b"/odd" + CHAT] = odd
+    rows = len(capture.rows())
+    got = talk(capture.port, post(chat(), path=b"/odd" + CHAT))
+    assert (got.status, json.loads(got.body)["error"]["code"]) == (502, 502)
+    assert last_row(capture, rows)["status"] == 502
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ulimit")
+def test_more_connections_than_files(upstream: Upstream, tmp_path: Path) -> None:
+    """Said once, not as often as asyncio tries; served again when there is room."""
+    limit = ("sh", "-c", 'ulimit -n 40; exec "$@"', "sh")
+    running = Capture(upstream.port, tmp_path / "log.jsonl", prefix=limit)
+    idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(60)]
+    wait_for(lambda: any("too many open files" in line for line in running.lines))
+    for sock in idle:
+        sock.close()
+    assert talk(running.port, post(chat())).body == ANSWER
+    code, _, err = running.stop()
+    assert code == 0
+    assert err.count("too many open files") == 1
+    assert len(err.splitlines()) < 10
 
 
 @pytest.mark.parametrize("status", [429, 500])

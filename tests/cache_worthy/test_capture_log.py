@@ -22,9 +22,10 @@ from capture_check import Capture, Request, Upstream, fetch
 
 import cache_worthy.capture.recorder as recorder_module
 from cache_worthy.capture.logfile import LogFile
-from cache_worthy.capture.recorder import Recorder
+from cache_worthy.capture.recorder import Counts, Recorder
+from cache_worthy.capture.server import bind
 from cache_worthy.capture.usage import Answer, Usage
-from cache_worthy.commands.capture import _key
+from cache_worthy.commands.capture import _is_own, _key, summary
 from cache_worthy.errors import UsageError
 from cache_worthy.ingest import IngestOptions, read_log
 from cache_worthy.ingest.blocks import Cutter
@@ -183,7 +184,10 @@ def test_nothing_secret_is_written(upstream: Upstream, tmp_path: Path) -> None:
     body = {
         "model": "m",
         "messages": [{"role": "user", "content": "PROMPT-SECRET " * 300}],
-        "tools": [{"type": "mcp", "server_label": "s", "authorization": "TOOL-SECRET"}],
+        "tools": [
+            {"type": "mcp", "server_label": "s", "authorization": "TOOL-SECRET"},
+            {"type": "mcp", "server_label": "t", "server_url": "https://t/URL-SECRET/mcp"},
+        ],
         "cache_salt": "SALT-SECRET",
         "api_key": "BODY-SECRET",
         "user": "USER-SECRET",
@@ -354,6 +358,9 @@ def test_the_short_answer_while_it_runs(upstream: Upstream, tmp_path: Path) -> N
         (["--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
         (["--upstream", "localhost:8000"], "expected http://HOST:PORT"),
         (["--upstream", "http://me:secret@localhost"], "clients send their own"),
+        (["--upstream", "http://localhost/v1?key=secret"], "has a query"),
+        (["--key-file", "log.jsonl", "-o", "./log.jsonl"], "--key-file: is the log"),
+        (["-o", "/dev/null", "--analyze-every", "5"], "no file that can be read"),
         (["-o", "-"], "expected a file name"),
         (["-o", "/no/such/folder/log"], "no folder /no/such/folder"),
         (["--append"], "give the --key-file"),
@@ -363,14 +370,33 @@ def test_the_short_answer_while_it_runs(upstream: Upstream, tmp_path: Path) -> N
     ],
 )
 def test_what_cannot_start_says_why(
-    run: Run, tmp_path: Path, options: list[str], message: str
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     argv = ["--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0"]
     code, out, err = run("capture", *argv, "-o", tmp_path / "log.jsonl", *options)
     assert (code, out) == (2, "")
     assert message in err
     assert "secret" not in err
     assert not (tmp_path / "log.jsonl").exists()
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_a_proxy_is_no_upstream_of_itself(listen: str) -> None:
+    with bind(listen, 0, remote=True) as sock:
+        port = sock.getsockname()[1]
+        for host in ("127.0.0.1", "localhost"):
+            assert _is_own(f"http://{host}:{port}/v1", listen, sock)
+        for url in (
+            f"http://127.0.0.1:{port - 1}",
+            f"http://192.0.2.1:{port}",
+            "https://localhost",
+        ):
+            assert not _is_own(url, listen, sock)
 
 
 def test_an_existing_log_is_never_overwritten(run: Run, tmp_path: Path) -> None:
@@ -401,6 +427,52 @@ def test_two_writers_of_one_log(tmp_path: Path) -> None:
         LogFile(tmp_path / "log.jsonl", append=True)
     log.close()
     LogFile(tmp_path / "log.jsonl", append=True).close()
+
+
+def test_a_log_that_others_move_begins_anew(tmp_path: Path) -> None:
+    """No record goes where no name leads; a log that was cut short goes on at its new end."""
+    path = tmp_path / "log.jsonl"
+    log = LogFile(path)
+    log.write(b"1\n")
+    path.rename(tmp_path / "old")
+    log.write(b"2\n")
+    assert (tmp_path / "old").read_bytes() + path.read_bytes() == b"1\n2\n"
+    path.unlink()
+    log.write(b"3\n")
+    assert path.read_bytes() == b"3\n"
+    assert path.stat().st_mode & 0o077 == 0
+    path.rename(tmp_path / "older")
+    path.write_bytes(b"by another hand")
+    log.write(b"4\n")
+    assert path.read_bytes() == b"by another hand\n4\n"
+    path.write_bytes(b"")
+    log.write(b"5\n")
+    log._take_back(0)  # what a full disk does next must know the new length
+    assert path.read_bytes() == b"5\n"
+    assert log.files == [path]
+    log.close()
+
+
+def test_a_log_in_pieces_and_one_without_are_one_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    for piece, name in ((4, "log-00001"), (None, "log"), (4, "log-00002")):
+        if path.parent.joinpath("log-00001.jsonl").exists():
+            with pytest.raises(UsageError, match="exists; a log is never overwritten"):
+                LogFile(path, piece=piece)
+        log = LogFile(path, append=True, piece=piece)
+        log.write(b"1\n")
+        assert (tmp_path / f"{name}.jsonl").read_bytes() == b"1\n"
+        log.close()
+    assert [p.name for p in log.files] == ["log.jsonl", "log-00001.jsonl", "log-00002.jsonl"]
+
+
+def test_what_the_end_says(upstream: Upstream, tmp_path: Path) -> None:
+    """The next command can be typed as it stands; who recorded nothing learns what is recorded."""
+    running = Capture(upstream.port, tmp_path / "my log.jsonl")
+    send(running.port, [(CHAT, b'{"model": "m", "prompt": "a"}')])
+    assert f"next: cache-worthy analyze '{running.log}'" in running.stop()[2]
+    assert "none was a POST to .../chat/completions" in summary(Counts(passed=1), 4.0, "chars")[1]
+    assert len(summary(Counts(passed=1, recorded=1), 4.0, "chars")) == 1
 
 
 EVENTS = (
