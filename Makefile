@@ -24,7 +24,7 @@ types: venv
 	$(BIN)/mypy scripts proofs tests
 
 tests: venv
-	$(BIN)/python -m pytest -rs -m "not traces and not slow"
+	$(BIN)/python -m pytest -rs -n 2 --dist loadscope -m "not traces and not slow"
 
 verify: venv
 	$(BIN)/python scripts/verify.py --traces $(TRACES)
