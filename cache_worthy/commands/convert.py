@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     times = [r.timestamp for r in log.requests if r.timestamp is not None]
     timed = all(a <= b for a, b in pairwise(times))
     start = times[0] if times else 0
+    step = STEP * _per_millisecond(max(times, default=0))
     lines: list[str] = []
     # 0 is what a record without a priority has, so ranks count from it to both sides.
     levels = sorted({r.priority for r in log.requests} | {0})
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         record: dict[str, object] = {}
         if timed and request.timestamp is not None:
             time = request.timestamp
-            record["timestamp"] = int((time - start) // STEP * STEP) if key else time
+            record["timestamp"] = int((time - start) // step * STEP) if key else time
         record["input_length"] = request.input_length
         if request.output_length is not None:
             record["output_length"] = request.output_length
@@ -99,3 +100,16 @@ def run(args: argparse.Namespace) -> int:
     if key:
         note(LEAKS, args.quiet)
     return 0
+
+
+def _per_millisecond(time: float) -> int:
+    """Units of a log's times in a millisecond; a log may count micro- or nanoseconds since 1970.
+
+    As milliseconds such numbers would be later than the year 5138.
+
+    Examples
+    --------
+    >>> _per_millisecond(1_770_000_000_000), _per_millisecond(1_770_000_000_000_000)
+    (1, 1000)
+    """
+    return 10**6 if time >= 10**17 else 10**3 if time >= 10**14 else 1

@@ -15,13 +15,16 @@ from hashlib import blake2b
 from typing import Any
 
 from cache_worthy.errors import UsageError
-from cache_worthy.ingest.chat import Chat, render
+from cache_worthy.ingest.chat import Chat, Message, render
 from cache_worthy.ingest.evidence import Evidence
 from cache_worthy.ingest.options import IngestOptions
 from cache_worthy.ingest.record import Blocks, Prompt, Tokens, Unusable, kind
 from cache_worthy.sim.trace import BlockId, Request
 
 Encode = Callable[[str], Sequence[int]]
+
+REDACTED = "redacted-by-litellm"
+"""What LiteLLM writes for every prompt, under ``turn_off_message_logging``, to all its loggers."""
 
 TOKENIZERS = "chars, tiktoken:NAME, qwen:NAME or hf:PATH"
 
@@ -177,8 +180,8 @@ class Cutter:
         Raises
         ------
         Unusable
-            If its tokens are none, its block size is not the log's, or a cut prompt has no whole
-            block.
+            If it has no text, or one that stands for text withheld; if its tokens are none, its
+            block size is not the log's, or a cut prompt has no whole block.
         """
         content = prompt.content
         length = prompt.input_length
@@ -194,6 +197,7 @@ class Cutter:
                 tokens: Any = content.ids  # integers, or _tokens had refused them
                 self.evidence.token_ids(ids[0], (prompt.model, prompt.salt), tokens)
         else:
+            _require_text(content)
             self.from_text += 1
             self.from_chat += isinstance(content, Chat)
             text = self._text(content, prompt)
@@ -302,3 +306,18 @@ class Cutter:
             >> 1
             for i in ids
         ]
+
+
+def _require_text(content: Chat | str) -> None:
+    """No server prefills an empty prompt, and one placeholder for all would look like sharing."""
+    chat = content if isinstance(content, Chat) else Chat((Message("", content),))
+    if chat.tools or any(m.calls for m in chat.messages):
+        return
+    texts = {m.content for m in chat.messages}
+    if texts <= {""}:
+        raise Unusable("the prompt is empty; log requests with their prompts, unmasked")
+    if texts == {REDACTED}:
+        raise Unusable(
+            "the prompt was redacted before it was logged; LiteLLM: no turn_off_message_logging, or "
+            "its prefix_block_hashes callback"
+        )

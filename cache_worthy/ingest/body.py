@@ -20,6 +20,10 @@ from cache_worthy.ingest.record import (
 from cache_worthy.ingest.times import to_ms
 
 BODY_FIELDS = ("messages", "prompt", "input")
+CONTINUED = (
+    "the request goes on from a stored response (previous_response_id or conversation), whose text "
+    "is part of the prompt and not in the log; log prompts where the model is served"
+)
 TIMES = ("timestamp", "start_time", "startTime", "created_at", "time", "tstamp")
 
 
@@ -87,9 +91,11 @@ def contents(body: dict[str, object], field: str) -> list[Chat | Tokens | str]:
         On anything else.
     """
     value = body.get(field)
+    if field == "input" and (body.get("previous_response_id") or body.get("conversation")):
+        raise Unusable(CONTINUED)
     try:
         if field == "messages":
-            return [read_chat(body, field)]
+            return [read_chat({**body, field: parsed(value)}, field)]
         if isinstance(value, str):
             if field == "input" and (body.get("instructions") or body.get("tools")):
                 return [read_chat({**body, "input": [value]}, field)]

@@ -24,6 +24,7 @@ LONGEST_ELEMENT = 1 << 28
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _GAP = re.compile(r"[ \t\r\n,]*")
+_OPENS = re.compile(r'\{[ \t]*(?:"|$)')
 _COLUMN = re.compile(r"[\w .%()/-]{1,60}")
 _KNOWN_COLUMNS = {
     "request_id", "prompt", "messages", "input", "text", "proxy_server_request", "starttime",
@@ -117,7 +118,8 @@ def _json_lines(
 
 def parse_line(text: str) -> dict[str, object] | str | Broken:
     """One line of JSON lines: its object, the line itself (no JSON), or what is wrong with it."""
-    opens = text.startswith("{")
+    # A dict that Python printed between the records of a server log is no JSON begun.
+    opens = _OPENS.match(text) is not None
     try:
         record = _DECODER.decode(text)
     except _ConstantError as error:
@@ -125,9 +127,9 @@ def parse_line(text: str) -> dict[str, object] | str | Broken:
     except RecursionError:
         return Broken(f"nested too deeply; {HINT}", False)
     except ValueError as error:
-        if not opens:
+        if not text.startswith("{"):
             return text
-        return Broken(f"not JSON ({getattr(error, 'msg', error)}); {HINT}", True)
+        return Broken(f"not JSON ({getattr(error, 'msg', error)}); {HINT}", opens)
     if isinstance(record, dict):
         return record
     return Broken(f"expected a JSON object, got {json_kind(record)}; {HINT}", False)

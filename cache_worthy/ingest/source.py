@@ -38,6 +38,8 @@ _BINARY = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
 )
 
 _ADVICE = {
@@ -48,6 +50,8 @@ _ADVICE = {
     "an SQLite database": "export the request table as CSV or JSON lines first",
     "a bzip2 file": "unpack it first (bunzip2)",
     "an xz file": "unpack it first (unxz)",
+    "UTF-16 text": "write it as UTF-8 first (iconv -f UTF-16 -t UTF-8; PowerShell: Out-File "
+    "-Encoding utf8)",
 }
 
 
@@ -165,9 +169,11 @@ class Source:
 
     def pieces(self, stream: IO[bytes], size: int = HEAD) -> Iterator[bytes]:
         """Chunks of a stream; compressed data that ends too early just ends."""
+        # As in _Rejoined: a longer read would throw away what stands before a cut.
+        read = getattr(stream, "read1", stream.read)
         while True:
             try:
-                data = stream.read(size)
+                data = read(size)
             except EOFError:
                 self.cut_short = True
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cache_worthy.ingest.body import as_dict, contents, time_of
+from cache_worthy.ingest.body import as_dict, contents, parsed, time_of
 from cache_worthy.ingest.record import Prompt, Record, Unusable, count, kind, label, priority_of
 
 NAME = "text"
@@ -32,6 +32,8 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """
     row = as_dict(record)
     value = row[field]
+    if field == "messages" and isinstance(messages := parsed(value), list):
+        value = messages  # a cell of CSV, or JSON inside a string
     if isinstance(value, str):
         return (_prompt(row, value),)
     if field in ("messages", "input", "prompt") and isinstance(value, list):

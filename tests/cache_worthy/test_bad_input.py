@@ -69,8 +69,8 @@ def test_unreadable_and_missing_files(run: Run, tmp_path: Path) -> None:
 
 
 def test_not_utf8(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "utf16.jsonl"
-    file.write_text(json.dumps(GOOD), encoding="utf-16")
+    file = tmp_path / "latin1.jsonl"
+    file.write_text('{"prompt": "caf\u00e9"}', encoding="latin-1")
     code, _, err = run("analyze", file)
     assert code == 2
     assert "line 1: not UTF-8" in err

@@ -42,7 +42,7 @@ def test_png_without_a_bound(run: Run, sample: Path, tmp_path: Path) -> None:
 
 def test_nothing_to_draw_costs_no_result(run: Run, write: Write, tmp_path: Path) -> None:
     target = tmp_path / "curve.png"
-    code, out, err = run("analyze", write({"prompt": ""}), "--plot", target)
+    code, out, err = run("analyze", write({"hash_ids": [], "input_length": 0}), "--plot", target)
     assert code == 0
     assert "NOT WORTH CACHING" in out
     assert "not drawn" in err

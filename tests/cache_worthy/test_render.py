@@ -561,7 +561,9 @@ def test_question_1_ends_the_run(run: Run, write: Write) -> None:
 
 
 def test_a_log_of_empty_prompts(run: Run, write: Write) -> None:
-    text, document = both(run, write({"prompt": ""}, {"prompt": ""}))
+    text, document = both(
+        run, write({"hash_ids": [], "input_length": 0}, {"hash_ids": [], "input_length": 0})
+    )
     assert document["worth"] == {
         "ceiling": None,
         "worth_caching": False,

@@ -463,7 +463,10 @@ def test_every_figure_has_a_text_alternative_and_a_table(
 
 
 def test_question_1_ends_the_page(run: Run, write: Write, tmp_path: Path) -> None:
-    logs: list[list[Document]] = [[{"hash_ids": [n]} for n in range(150)], [{"prompt": ""}]]
+    logs: list[list[Document]] = [
+        [{"hash_ids": [n]} for n in range(150)],
+        [{"hash_ids": [], "input_length": 0}],
+    ]
     for n, records in enumerate(logs):
         target = tmp_path / f"{n}.html"
         code, _, err = run("analyze", write(*records), "--html", target)

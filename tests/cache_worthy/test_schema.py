@@ -70,7 +70,7 @@ def test_analyze(run: Run, sample: Path, options: tuple[object, ...]) -> None:
 
 def test_analyze_of_odd_logs(run: Run, write: Write) -> None:
     for records in (
-        [{"prompt": ""}],
+        [{"hash_ids": [], "input_length": 0}],
         [{"hash_ids": [n]} for n in range(150)],
         [{"hash_ids": [1, 2], "timestamp": 2}, {"hash_ids": [1, 3], "timestamp": 1}] * 3,
         [{"prompt": "</script> \ud800 é" * 400, "model": "</a>"}] * 3,

@@ -402,6 +402,29 @@ def test_time_to_first_token_counts_the_wait_from_the_arrival() -> None:
     assert served[1].time_to_first_token == pytest.approx(served[0].finished - 0.501, abs=0.01)
 
 
+def test_prefill_seconds_are_those_of_the_prefill_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit of seconds against FLOPs must hold no bookkeeping: neither lookups nor publishing."""
+    clock = Ticks()
+    server = Engine(tiny(), 50, prefix_cache=True, block_size=BLOCK, clock=clock)
+
+    def slow(owner: object, name: str, seconds: float) -> None:
+        call = getattr(owner, name)
+
+        def late(*args: Any) -> Any:
+            clock.sleep(seconds)
+            return call(*args)
+
+        monkeypatch.setattr(owner, name, late)
+
+    slow(server.pool, "find", 10.0)
+    slow(server.pool, "publish", 100.0)
+    slow(server.transformer, "prefill", 1.0)
+    served = server.serve([EngineRequest(tuple(range(9)), 1), EngineRequest(tuple(range(13)), 1)])
+    assert [s.prefill_seconds for s in served] == pytest.approx([1.0, 1.0], abs=0.01)
+    assert served[1].cached_tokens == 2 * BLOCK
+    assert served[1].time_to_first_token > 300
+
+
 def held_in_order(server: Engine) -> list[bytes]:
     state = server.pool.state()
     return [key for block in state.free if (key := state.keys[block]) is not None]
