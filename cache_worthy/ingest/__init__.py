@@ -255,6 +255,7 @@ class _Bad(NamedTuple):
     reason: str
     cut: bool  # as the last one it is a log still being written
     request: str = ""  # the line-wise format whose request it would be; "*": any JSON format's
+    ends: bool = False  # nothing behind it could be read
 
 
 @dataclass(slots=True)
@@ -291,7 +292,7 @@ class _Reading:
         self.ended_early = 0
         self.skipped: Counter[str] = Counter()
         self.unusable: Counter[str] = Counter()
-        self.first_unusable = ""
+        self.first_unusable = self.unread = ""
         self.models: Counter[str] = Counter()
         self.salts: Counter[str] = Counter()
         self.clock = _Clock()
@@ -410,7 +411,7 @@ class _Reading:
     def _broken(self, place: str, value: Broken) -> _Bad | None:
         chosen = self.format
         if chosen is not None and not chosen.INTERLEAVED:
-            return _Bad(place, value.reason, value.opens)
+            return _Bad(place, value.reason, value.opens, ends=value.ends)
         if value.opens:
             owner = "*" if self.in_json else ""
         else:  # a request whose prompt cannot be trusted, or any other line
@@ -418,12 +419,14 @@ class _Reading:
             mine = (f.NAME for f in among if f.INTERLEAVED and value.text and f.detect(value.text))
             owner = next(mine, "")
         if chosen is None or owner:
-            return _Bad(place, value.reason, value.opens, owner)
+            return _Bad(place, value.reason, value.opens, owner, value.ends)
         self.other += 1
         return None
 
     def _unusable(self, name: str, bad: _Bad) -> None:
         where = f"{name}: {bad.place}: {bad.reason}"
+        if bad.ends:
+            self.unread = self.unread or where
         if not self.first_unusable:
             self.first_unusable = where
         if self.format is not None:
@@ -693,8 +696,14 @@ class _Reading:
         whole = bad + len(self.requests) + self.skipped.total()
         if not bad:
             return
-        if self.requests and (self.options.allow_partial or bad <= UNUSABLE_LIMIT * whole):
+        few = bad <= UNUSABLE_LIMIT * whole and not self.unread
+        if self.requests and (self.options.allow_partial or few):
             return
+        if self.requests and bad <= UNUSABLE_LIMIT * whole:
+            raise TraceError(
+                f"{self.unread}\n  how many records that leaves out is unknown, which needs "
+                "--allow-partial"
+            )
         share = f"{bad} of {whole} records are unusable ({100 * bad / whole:.1f}%)"
         hint = (
             f"; more than {UNUSABLE_LIMIT:.0%} needs --allow-partial"

@@ -44,11 +44,14 @@ class Broken:
         Whether it opens a JSON object: as the last one it is a log still being written.
     text : str
         A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
+    ends : bool
+        Whether nothing behind it can be read either.
     """
 
     reason: str
     opens: bool
     text: str = ""
+    ends: bool = False
 
 
 class _ConstantError(ValueError):
@@ -211,6 +214,8 @@ def _values(
     up to a factor of two.
     """
     decode = codecs.getincrementaldecoder("utf-8")("strict")
+    constants: list[str] = []  # NaN and infinities: they spoil one element, not the rest
+    decoder = json.JSONDecoder(parse_constant=constants.append)
     pieces = source.pieces(stream)
     buffer, at, number, want = "", 0, 0, 1 << 16
     ended = False
@@ -250,16 +255,11 @@ def _values(
                     at = len(buffer)
                     fill(want)
                 return
+            constants.clear()
             try:
-                value, stop = _DECODER.raw_decode(buffer, at)
-            except _ConstantError as error:
-                yield (
-                    f"{word} {number + 1}",
-                    Broken(f"{error} is not a JSON number; expected finite values", False),
-                )
-                return
+                value, stop = decoder.raw_decode(buffer, at)
             except RecursionError:
-                yield f"{word} {number + 1}", Broken("nested too deeply", False)
+                yield f"{word} {number + 1}", Broken("nested too deeply", False, ends=True)
                 return
             except ValueError as error:
                 size = len(buffer) - at
@@ -268,21 +268,24 @@ def _values(
                     continue
                 cut = ended and _cut_off(error, buffer.rstrip())
                 reason = f"not JSON ({getattr(error, 'msg', error)}); the rest cannot be read"
-                yield f"{word} {number + 1}", Broken(reason, cut)
+                yield f"{word} {number + 1}", Broken(reason, cut, ends=True)
                 return
             if stop >= len(buffer) and not ended:  # a number may go on
                 fill(max(want, 2 * (len(buffer) - at)))
                 continue
             at, number = stop, number + 1
             place = f"{word} {number}"
-            if isinstance(value, dict):
+            if constants:
+                reason = f"{constants[0]} is not a JSON number; expected finite values"
+                yield place, Broken(reason, False)
+            elif isinstance(value, dict):
                 yield place, value
             else:
                 yield place, Broken(f"expected a JSON object, got {json_kind(value)}", False)
             if at > want and 2 * at > len(buffer):
                 buffer, at = buffer[at:], 0
     except UnicodeDecodeError as error:
-        yield f"{word} {number + 1}", Broken(f"not UTF-8 text ({error.reason})", False)
+        yield f"{word} {number + 1}", Broken(f"not UTF-8 text ({error.reason})", False, ends=True)
 
 
 def _is_csv(start: bytes) -> bool:
@@ -312,7 +315,19 @@ def _rows(
     rows = csv.reader(lines(), strict=True)
     names: list[str] = []
     try:
-        for row in rows:
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                # The next row begins on the next line, if this one does not go on to the end.
+                cut = "unexpected end" in str(error)
+                unnamed = not names
+                yield f"line {rows.line_num}", Broken(f"not CSV ({error})", cut, ends=unnamed)
+                if unnamed:
+                    return
+                continue
+            if row is None:
+                return
             if not names:
                 names = [n.strip() for n in row]
                 continue
@@ -325,7 +340,5 @@ def _rows(
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", True)
             else:
                 yield place, {n: v for n, v in zip(names, row, strict=True) if v != ""}
-    except csv.Error as error:
-        yield f"line {rows.line_num}", Broken(f"not CSV ({error})", True)
     finally:
         csv.field_size_limit(before)

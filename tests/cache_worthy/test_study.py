@@ -451,7 +451,6 @@ LOG = [
     {"text": "system rules " * 20 + "first question"},
     {"text": "system rules " * 20 + "second question, which is longer " * 3},
     {"text": "something else " * 30},
-    {"text": ""},
     {"text": "system rules " * 20 + "first question"},
 ]
 
@@ -463,9 +462,9 @@ def test_a_log_measured_against_predicted_flops(run: Call, write: Write) -> None
     code, out, err = run("study", *options, "--json")
     assert code == 0
     result = json.loads(out)["result"]
-    assert (result["requests"], result["empty_prompts"], result["skips_agree"]) == (4, 1, True)
+    assert (result["requests"], result["empty_prompts"], result["skips_agree"]) == (4, 0, True)
     points = result["points"]
-    assert [p["request"] for p in points] == [1, 2, 3, 5]
+    assert [p["request"] for p in points] == [1, 2, 3, 4]
     assert [(p["prompt_tokens"], p["cached_tokens"]) for p in points] == [
         (69, 0),
         (90, 64),
@@ -501,6 +500,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
 
     monkeypatch.setattr(Figure, "savefig", spy)
     return kept
+
+
+def test_requests_without_a_block_are_left_out(run: Call, write: Write) -> None:
+    ids = [
+        {"block_size": 16, "input_length": 16 * n, "hash_ids": list(range(n))} for n in (2, 0, 3)
+    ]
+    code, out, _ = run("study", "--log", write(*ids), "--repeats", 1)
+    assert code == 0
+    assert "2 one at a time, cache on (1 empty left out)" in out
 
 
 def test_the_fit_and_its_scatter_are_printed_and_drawn(

@@ -117,3 +117,36 @@ def test_anonymised_times_are_whole_minutes_in_every_unit(
     log = write(*[{"prompt": "x" * 99, "timestamp": start + s * 1000 * unit} for s in seconds])
     _, out, _ = run("convert", log, "--anonymise")
     assert [json.loads(line)["timestamp"] for line in out.splitlines()] == [0, 0, 60_000, 180_000]
+
+
+def test_one_bad_row_does_not_hide_the_rows_behind_it(tmp_path: Path) -> None:
+    """Neither a quote too many in CSV nor a NaN in an array; one unusable record of a hundred."""
+    rows = [f'{i},"say ""{i * i}"" {"x" * 99}"' for i in range(100)]
+    table, array = tmp_path / "log.csv", tmp_path / "log.json"
+    for bad in ('50,"say "no" x"', '50,"say ""no'):
+        rows[50] = bad
+        table.write_text("request_id,prompt\n" + "\n".join(rows) + "\n")
+        log = read_log(table, SMALL)
+        assert log.records.unusable + len(log.requests) in (99, 100)
+        assert log.records.unusable in (1, 2)
+        assert log.skipped_truncated == 0
+    values = [json.dumps({"prompt": f"say {i}", "seconds": 0.5}) for i in range(100)]
+    values[50] = values[50].replace("0.5", "NaN")
+    array.write_text("[" + ", ".join(values) + "]")
+    log = read_log(array, SMALL)
+    assert (len(log.requests), log.records.unusable) == (99, 1)
+    assert "NaN is not a JSON number" in log.records.first_unusable
+
+
+def test_what_ends_the_reading_needs_allow_partial(tmp_path: Path) -> None:
+    """Behind it may stand most of the log, so 1 in 100 is no measure of what is missing."""
+    values = [json.dumps({"prompt": f"say {i}"}) for i in range(400)]
+    values[100] = '{"prompt": say}'
+    file = tmp_path / "log.json"
+    file.write_text("[" + ", ".join(values) + "]")
+    with pytest.raises(
+        TraceError, match=r"record 101: .*the rest cannot be read\n.*--allow-partial"
+    ):
+        read_log(file, SMALL)
+    log = read_log(file, IngestOptions(block_size=16, allow_partial=True))
+    assert (len(log.requests), log.records.unusable) == (100, 1)
