@@ -19,11 +19,11 @@ from cache_worthy.per_request import known_blocks
 from cache_worthy.pins import DEFAULT_PINS, Pins, measure_pins
 from cache_worthy.pinsim import PinSim, measure_pinsim
 from cache_worthy.policy_table import BASELINE, PolicyTable, measure_policies, table_capacities
-from cache_worthy.recoverable import Recovery, measure_recovery
+from cache_worthy.recoverable import Recovery, measure_recovery, with_names
 from cache_worthy.replays import Replays
 from cache_worthy.sampling import SampledReplays, SampleReport, draw, report
 from cache_worthy.sections import SECTIONS
-from cache_worthy.sensitivity import Band, family, measure_sensitivity
+from cache_worthy.sensitivity import Band, as_the_band_says, family, measure_sensitivity
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -235,10 +235,6 @@ def analyze(
             if shown is not None:
                 at, label = shown, "yours"
             pinsim = measure_pinsim(replays, known, pins, options.top_pins, at, label)
-        if "splits" not in options.skip:
-            splits = measure_splits(
-                paths, replays, curve, table, cost, options.own_policies, step, workers
-            )
     if "causes" not in options.skip:
         step("causes")
         causes = measure_causes(
@@ -263,6 +259,13 @@ def analyze(
             recovery,
             step,
             workers,
+        )
+    if band is not None and table is not None:
+        table = as_the_band_says(table, band)
+        recovery = None if recovery is None else with_names(recovery, table)
+    if "splits" not in options.skip and replays is not None and curve is not None and table:
+        splits = measure_splits(
+            paths, replays, curve, table, cost, options.own_policies, step, workers
         )
     return Analysis(
         parameters=Parameters(

@@ -4,8 +4,8 @@ The part that no cache saves (missing from question 1's ceiling) is divided by w
 new, the rest at the recommended capacity is what left before it came again. A request's parts are
 ranges of its path, so the causes share nothing and leave nothing out:
 
-* ``shorter_than_a_block``: new, in a prompt of fewer tokens than a block (engines that cache full
-  blocks only never hit it; here a block counts as whole).
+* ``shorter_than_a_block``: new, in a prompt of one block and fewer tokens than it has (engines that
+  cache full blocks only never hit it; here a block counts as whole).
 * ``tool_order``: new, and would have been a hit had the tools of every prompt stood in the order in
   which the same tools came first: the log is counted again with them so.
 * ``near_identical_start``: the first block is new and near-identical to an earlier one
@@ -235,7 +235,7 @@ def measure_causes(
     for request, (end, begin) in enumerate(zip(forest.length, known, strict=True)):
         if begin == end:
             continue
-        if tokens[request] < block_tokens:
+        if end == 1 and tokens[request] < block_tokens:
             parts["shorter_than_a_block"].add(request, begin, end, table)
             continue
         ordered = min(max(other[request], begin), end)

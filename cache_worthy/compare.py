@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from cache_worthy.errors import UsageError
-from cache_worthy.layout import counted, gib, percent, ratio
+from cache_worthy.layout import counted, gib, percent, plain, ratio
 from cache_worthy.policy_table import FRACTIONS
 from cache_worthy.render_causes import NAMES
 from cache_worthy.schema import schema_id
@@ -155,6 +155,10 @@ class Comparison:
     pins: SharedPins
 
 
+LARGEST = 10**30
+"""No figure of a document is larger: FLOPs of a log are below 1e25."""
+
+
 class Reader:
     """A place in a document; whatever is not there, or of another kind, is a usage error."""
 
@@ -193,6 +197,7 @@ class Reader:
         found = self.get(*names)
         if type(found.value) is not int:
             raise self._wrong(found.place, "an integer")
+        found.bounded(found.value)
         return found.value
 
     def number(self, *names: str) -> float | None:
@@ -202,7 +207,13 @@ class Reader:
             return None
         if isinstance(found.value, bool) or not isinstance(found.value, int | float):
             raise self._wrong(found.place, "a number or null")
+        found.bounded(found.value)
         return found.value
+
+    def bounded(self, value: float) -> None:
+        """Refuse what no analysis writes and no ratio of two can hold."""
+        if abs(value) > LARGEST:
+            raise self._wrong(self.place, f"a number of at most {LARGEST:.0e}")
 
     def text(self, *names: str) -> str:
         """A string."""
@@ -226,7 +237,7 @@ def read_document(file: str) -> Reader:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"{file}: cannot read: {reason}") from error
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: not JSON: {error}; write it with analyze --json") from error
     if not isinstance(value, dict) or value.get("tool") != "cache-worthy":
@@ -241,6 +252,10 @@ def read_document(file: str) -> Reader:
             f"{schema_id('analyze')}: write both documents with one version"
         )
     return Reader(file, value)
+
+
+def _no_number(constant: str) -> object:
+    raise ValueError(f"holds {constant}, which strict JSON has not")
 
 
 def compare(a: Reader, b: Reader) -> Comparison:
@@ -690,7 +705,7 @@ def render_comparison(c: Comparison) -> str:
             f"{s.block[:22]}"
             for s in p.shared
         ]
-    return "\n".join(out) + "\n"
+    return plain("\n".join(out) + "\n")
 
 
 def change_text(row: ComparedRow) -> str:

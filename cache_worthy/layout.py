@@ -10,6 +10,22 @@ wrap = functools.partial(textwrap.wrap, break_on_hyphens=False)
 _INDENT = "  "
 
 
+def plain(text: str) -> str:
+    """A report without characters that a terminal would act on; those of its lines stay.
+
+    Names of files, models and fields are other people's: an escape sequence in one must not reach
+    the terminal.
+
+    Examples
+    --------
+    >>> plain("a" + chr(27) + "[1m" + chr(10) + chr(0x202e))
+    'a\\\\x1b[1m\\n\\\\u202e'
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
 def gib(size: int) -> str:
     """Bytes as GiB with two decimals, four under a tenth."""
     value = size / 2**30

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,8 @@ class PolicyRow:
     label : str
         "floor", "recommended", "yours", several joined by a comma, or "".
     best : str
-        The cheapest policy; the baseline when it ties.
+        The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
+        across the sensitivity band, where there is one.
     saving_cost : int
         FLOPs that ``best`` saves against the baseline.
     saving_fraction : float
@@ -80,6 +82,20 @@ class PolicyTable:
 def change_to(row: PolicyRow) -> str | None:
     """The policy worth changing to at a capacity, by the threshold of question 5, or None."""
     return row.best if row.saving_fraction >= WORTH_CHANGING else None
+
+
+def naming(row: PolicyRow, best: str, own: Sequence[str]) -> PolicyRow:
+    """The row with another of its equally cheap policies named as the best.
+
+    Raises
+    ------
+    ValueError
+        If that policy is not one of the cheapest.
+    """
+    if best not in [cell.policy for cell in row.cells if cell.cheapest]:
+        raise ValueError(f"{best} is not among the cheapest at {row.bytes} bytes")
+    verdict = _saves(best, own, row.saving_fraction, row.saving_cost)
+    return dataclasses.replace(row, best=best, verdict=verdict)
 
 
 def load_user_policy(spec: str) -> type[EvictionPolicy]:
@@ -230,8 +246,9 @@ def _verdict(
     if best == BASELINE:
         return f"no policy here beats {BASELINE}, the deployed default. Changing it would not help."
     base = results[BASELINE].total_cost
+    return _saves(best, own, (base - least) / base, base - least)
+
+
+def _saves(best: str, own: Sequence[str], fraction: float, cost: int) -> str:
     mark = " (outside oracle coverage)" if best in own else ""
-    return (
-        f"{best}{mark} saves {(base - least) / base:.2%} of total recompute vs {BASELINE} "
-        f"({base - least:.3e} FLOPs)."
-    )
+    return f"{best}{mark} saves {fraction:.2%} of total recompute vs {BASELINE} ({cost:.3e} FLOPs)."

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cache_worthy.errors import UsageError
@@ -176,6 +176,25 @@ def _split(
         policy_class=policy_class,
         solver=solver,
     )
+
+
+def with_names(recovery: Recovery, table: PolicyTable) -> Recovery:
+    """The rows naming, of several shipped policies that recover as much, the one that ``table`` does."""
+    rows = []
+    for row, named in zip(recovery.rows, table.rows, strict=True):
+        costs = {c.policy: c.total_cost for c in named.cells if c.covered}
+        if row.best_policy != named.best and costs.get(named.best) == row.best_cost:
+            _, verdict = _verdict(
+                row.lru_cost,
+                recovery.compulsory_cost,
+                row.lower_bound,
+                row.feasible_cost,
+                row.best_cost,
+                named.best,
+            )
+            row = replace(row, best_policy=named.best, verdict=verdict)
+        rows.append(row)
+    return replace(recovery, rows=tuple(rows))
 
 
 def _verdict(

@@ -15,6 +15,7 @@ from cache_worthy.layout import (
     gib,
     gib_short,
     percent,
+    plain,
     prose,
     question,
     ratio,
@@ -97,7 +98,7 @@ def render(analysis: Analysis) -> str:
             out += render_pinsim(analysis.pinsim)
         out += pins_note(pins_text("generic") if advice is None else advice.pins)
     out += _footer(analysis)
-    return "\n".join(out) + "\n"
+    return plain("\n".join(out) + "\n")
 
 
 def _dist(d: Distribution, *, with_max: bool = True) -> str:
@@ -131,9 +132,10 @@ def _summary(a: Analysis) -> list[str]:
 def in_short(a: Analysis) -> list[str | Typed]:
     """The answers, a sentence each, and the flags to type where there are any."""
     change = [] if a.causes is None else causes_summary(a.causes)
-    if a.capacity is None or a.policy is None or a.pin is None:
-        return ["Prefix caching is not worth enabling on this log (question 1).", *change]
     flips = () if a.band is None else a.band.ceiling.flips
+    if a.capacity is None or a.policy is None or a.pin is None:
+        unless = f" It {flip_text(flips)}." if flips else ""
+        return [f"Prefix caching is not worth enabling on this log (question 1).{unless}", *change]
     moves = a.band is not None and a.band.capacity is not None and bool(a.band.capacity.flips)
     best = a.capacity.recommended
     row = next(r for r in a.policy.rows if r.bytes == best.bytes)
@@ -338,9 +340,10 @@ def _capacity(a: Analysis, curve: CapacityCurve) -> list[str]:
         error = f"  {estimated[n].error:.4f}" if estimated else ""
         line = (
             f"    {percent(p.fraction, 2):>8} {gib(p.bytes):>15}{ratio(p.cost_ratio):>9}{error} "
-            f"{elastic:>{wide}}   {remarks(curve, n, least_name(a.sample))}"
+            f"{elastic:>{wide}}   "
         )
-        out.append(line.rstrip())
+        first, *rest = wrap(remarks(curve, n, least_name(a.sample)), WIDTH + 8 - len(line)) or [""]
+        out += [(line + first).rstrip(), *(" " * len(line) + part for part in rest)]
     best = curve.recommended
     out += question(3, f"ALLOCATE {percent(best.fraction, 2)} = {gib(best.bytes)}")
     return out + prose(allocate_text(a, curve))
@@ -364,10 +367,15 @@ def allocate_text(a: Analysis, curve: CapacityCurve) -> str:
     w, best = a.workload, curve.recommended
     rest = w.working_set_bytes - best.bytes
     over = best.total_cost - w.compulsory_cost
+    share = percent(over / best.total_cost if best.total_cost else 0.0)
+    more = (
+        f"Past it, the remaining {gib(rest)} of KV buys {share} of the recompute you would still be "
+        "paying there."
+        if rest
+        else "It is the whole working set: more memory buys nothing."
+    )
     return (
-        f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. Past it, the remaining "
-        f"{gib(rest)} of KV buys {percent(over / best.total_cost if best.total_cost else 0.0)} "
-        f"of the recompute you would still be paying there. Rule: {curve.rule} "
+        f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. {more} Rule: {curve.rule} "
         "(elasticity: percent of recompute removed a percent of memory added)."
         + ("" if a.band is None else capacity_mark(a.band))
     )

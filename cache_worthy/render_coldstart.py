@@ -38,11 +38,16 @@ def _lines(row: ColdStart) -> list[str]:
     first, *rest = textwrap.wrap(row.label, LABEL_WIDTH)
     after = f"{_after(row.reached_after):>8}{_after(row.settled_after):>8}"
     rates = "".join(
-        f"{percent(r.block):>7}{percent(r.token):>6}{percent(r.request):>6}"
-        for r in (row.cold, row.warm)
+        f"{_rate(r.block):>7}{_rate(r.token):>6}{_rate(r.request):>6}" for r in (row.cold, row.warm)
     )
     line = f"  {first:<{LABEL_WIDTH}}{gib_short(row.bytes):>6}{after}{rates}"
     return [line, *(f"  {part}" for part in rest)]
+
+
+def _rate(value: float | None) -> str:
+    """In five characters, so that columns stay apart: a hundred percent has no decimal."""
+    text = percent(value)
+    return "100%" if text == "100.0%" else text
 
 
 def _after(requests: int | None) -> str:

@@ -19,7 +19,9 @@ def render_tails(tails: Tails) -> list[str]:
 
 def tails_text(tails: Tails) -> str:
     """What the words of the table mean, and where the tail is."""
-    row = next(r for r in tails.capacities[-1].rows if r.policy == BASELINE)
+    last = tails.capacities[-1]
+    row = next(r for r in last.rows if r.policy == BASELINE)
+    where = f" at {gib(last.bytes)}" if len(tails.capacities) > 1 else ""
     examples = [
         f"{name} {kind.example_record}"
         for name, kind in (("deep", row.deep), ("cold", row.cold), ("first", row.first))
@@ -27,7 +29,7 @@ def tails_text(tails: Tails) -> str:
     ]
     return (
         f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}); x own: p99 of recompute "
-        f"over the request's compulsory part. Under {BASELINE}, "
+        f"over the request's compulsory part. Under {BASELINE}{where}, "
         f"{percent(row.tail_evicted_cost / row.tail_cost if row.tail_cost else None)} of the tail "
         f"had been in the cache; dearest records: {', '.join(examples)}."
     )

@@ -27,6 +27,7 @@ from cache_worthy.policy_table import (
     PolicyTable,
     change_to,
     measure_policies,
+    naming,
 )
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
@@ -147,8 +148,9 @@ class PolicyBand:
         The part of the ranking on which all members agree: every policy of a tier costs no more
         than every policy of the tiers after it, under every member. Cheapest first.
     candidate : str or None
-        The policy that the analysis would change to; None where it stays with the baseline, and
-        the saving is then that of each member's own cheapest.
+        The policy that the analysis would change to, of those that tie for the cheapest ``best``;
+        None where it stays with the baseline, and the saving is then that of each member's own
+        cheapest.
     saving_low, saving_high : float
         Over the members, ``MemberRow.saving_fraction``.
     worth_changing : {"all", "some", "none"}
@@ -321,7 +323,7 @@ def measure_sensitivity(
     the table. lru, under which the capacity curve is measured, decides by time alone and is priced
     anew; a member with other bytes a block holds the same number of blocks.
     """
-    answers: list[tuple[Member, CapacityCurve | None, PolicyTable | None]] = []
+    found: list[tuple[Member, CapacityCurve | None, PolicyTable | None]] = []
     count = 0
     for number, member in enumerate(members):
         step(f"sensitivity: {member.name}")
@@ -331,8 +333,11 @@ def measure_sensitivity(
             own = {} if replays is None else replays.own
             mine = Replays(forest, member.size, member.cost, own, workers, replays)
         before = mine.count
-        answers.append(_answers(member, mine, replays, points, table, step))
+        found.append(_answers(member, mine, replays, points, table, step))
         count += mine.count - before
+    if table is not None:
+        table = agreed(table, [there for _, _, there in found if there is not None])
+    answers = [(_with_rows(m, table, there), curve, there) for m, curve, there in found]
     shown = tuple(member for member, _, _ in answers)
     worth = shown[0].worth_caching
     ceilings = [m.ceiling for m in shown if m.ceiling is not None]
@@ -413,17 +418,7 @@ def _answers(
             recommended_fraction=None if curve is None else curve.recommended_fraction,
             recommended_bytes=None if curve is None else curve.recommended_bytes,
             recommended_cost_ratio=None if curve is None else curve.recommended_cost_ratio,
-            rows=()
-            if there is None or table is None
-            else tuple(
-                MemberRow(
-                    fraction=row.fraction,
-                    cost_ratios={c.policy: c.cost_ratio for c in mine_row.cells},
-                    best=mine_row.best,
-                    saving_fraction=_saving(mine_row, change_to(row), table.baseline),
-                )
-                for row, mine_row in zip(table.rows, there.rows, strict=True)
-            ),
+            rows=(),
             top_pin=top.first_request if top else None,
             top_pin_depth=top.depth if top else None,
             top_pin_protected_fraction=top.protected_fraction if top else None,
@@ -431,6 +426,54 @@ def _answers(
         curve,
         there,
     )
+
+
+def _with_rows(member: Member, table: PolicyTable | None, there: PolicyTable | None) -> Member:
+    if table is None or there is None:
+        return member
+    rows = tuple(
+        MemberRow(
+            fraction=row.fraction,
+            cost_ratios={c.policy: c.cost_ratio for c in mine.cells},
+            best=mine.best,
+            saving_fraction=_saving(mine, change_to(row), table.baseline),
+        )
+        for row, mine in zip(table.rows, there.rows, strict=True)
+    )
+    return dataclasses.replace(member, rows=rows)
+
+
+def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
+    """The table, naming of the policies that tie for the cheapest one that no member disagrees with.
+
+    A tie under the model is a tie by chance of its coefficients: to name the first of the list would
+    advise one policy while another costs no more under any member.
+    """
+    rows = []
+    for n, row in enumerate(table.rows):
+        best = always_cheapest([t.rows[n] for t in theirs], table.baseline)
+        if change_to(row) and best is not None and best != row.best:
+            row = naming(row, best, table.outside_oracle_coverage)
+        rows.append(row)
+    return dataclasses.replace(table, rows=tuple(rows))
+
+
+def as_the_band_says(table: PolicyTable, band: Band) -> PolicyTable:
+    """The table with the policies named that the band names; see :func:`agreed`."""
+    rows = tuple(
+        row
+        if across.candidate in (None, row.best)
+        else naming(row, str(across.candidate), table.outside_oracle_coverage)
+        for row, across in zip(table.rows, band.policy or (), strict=True)
+    )
+    return dataclasses.replace(table, rows=rows)
+
+
+def always_cheapest(theirs: Sequence[PolicyRow], baseline: str) -> str | None:
+    """The policy that is cheapest under every member; the baseline first, None without one."""
+    common = set.intersection(*({c.policy for c in r.cells if c.cheapest} for r in theirs))
+    order = [baseline, *(c.policy for c in theirs[0].cells)]
+    return next((p for p in order if p in common), None)
 
 
 def _saving(row: PolicyRow, policy: str | None, baseline: str) -> float:
@@ -471,13 +514,8 @@ def _policy(
     baseline: str,
 ) -> PolicyBand:
     costs = [{c.policy: c.total_cost for c in r.cells} for r in theirs]
-    order = [baseline, *(p for p in costs[0] if p != baseline)]
-    cheapest = [min(c.values()) for c in costs]
-    always = [
-        p for p in order if all(c[p] == least for c, least in zip(costs, cheapest, strict=True))
-    ]
-    best = always[0] if always else None
-    tied = () if always else tuple(dict.fromkeys(r.best for r in theirs))
+    best = always_cheapest(theirs, baseline)
+    tied = () if best else tuple(dict.fromkeys(r.best for r in theirs))
     named = change_to(row)
     savings = [m.rows[number].saving_fraction for m in members]
     flips = tuple(

@@ -22,6 +22,7 @@ from cache_worthy.policy_table import (
     PolicyTable,
     change_to,
     measure_policies,
+    naming,
 )
 from cache_worthy.replays import Replays
 from cache_worthy.sim.cost import BlockCost
@@ -61,7 +62,8 @@ class Part:
         Question 3; the fraction is of the part's own working set. None where it is not worth
         caching, as is what follows.
     best_policy : str or None
-        Cheapest at the recommended capacity; the baseline when it ties.
+        Cheapest at the recommended capacity; the baseline when it ties, and of others that tie
+        the one that the whole log would change to.
     saving_fraction : float or None
         What that policy saves against the baseline.
     change_to : str or None
@@ -172,6 +174,8 @@ def measure_splits(
         if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
             theirs = measure_curve(mine)
             there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
+            if whole in [cell.policy for cell in there.cells if cell.cheapest] and change_to(there):
+                there = naming(there, str(whole), table.outside_oracle_coverage)
         parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
     verdicts = {
         "worth caching": len({p.worth_caching for p in parts}) == 1,

@@ -339,3 +339,14 @@ def test_a_prompt_cannot_act_in_the_page(run: Run, write: Write, tmp_path: Path)
     assert "&lt;img src=x" in page
     assert "<img src=x" not in page
     assert "\x1b" not in page
+
+
+def test_many_blocks_are_no_prompt_shorter_than_one() -> None:
+    """Block ids of another length than the log's tokens say: the causes go by the ids."""
+    paths = [(1, 2, 3), (1, 2, 4), (9,)]
+    found = by_name(measure(paths, None, [48, 48, 5]))
+    assert {name: n[:2] for name, n in found.items()} == {
+        "shorter_than_a_block": (1, 1),
+        "new_start": (1, 3),
+        "new_below": (1, 1),
+    }

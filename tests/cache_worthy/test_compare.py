@@ -326,3 +326,28 @@ def test_any_damage_is_a_usage_error_or_a_comparison(pair: tuple[Document, Docum
         container[key] = kept
     assert damaged == pair[0]
     assert refused > 20
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1" + "0" * 400, "1e308"])
+@pytest.mark.parametrize("field", ["distinct_blocks", "reuse_fraction"])
+def test_a_document_with_no_number_is_refused(
+    run: Run, pair: tuple[Document, Document], tmp_path: Path, field: str, value: str
+) -> None:
+    broken, whole = copy.deepcopy(pair[0]), tmp_path / "whole.json"
+    whole.write_text(json.dumps(pair[0]), encoding="utf-8")
+    broken["workload"][field] = "HERE"
+    edited = tmp_path / "edited.json"
+    edited.write_text(json.dumps(broken).replace('"HERE"', value), encoding="utf-8")
+    for names in ((edited, whole), (whole, edited)):
+        code, out, err = run("compare", *names)
+        assert (code, out) == (2, "")
+        assert "edited.json" in err
+
+
+def test_a_document_cannot_act_in_the_terminal(pair: tuple[Document, Document]) -> None:
+    hostile = copy.deepcopy(pair[0])
+    hostile["input"]["source"] = "log\x1b[31m\u202e"
+    hostile["parameters"]["model"]["name"] = "m\x9b2J"
+    text = render_comparison(compared(hostile, pair[1]))
+    assert "log\\x1b[31m\\u202e" in text
+    assert text.replace("\n", "").isprintable()

@@ -282,11 +282,14 @@ def compare_tails(text: str, tails: dict[str, Any]) -> None:
         number += 2 + len(at["rows"])
     assert not joined(" ".join(lines[number:]))
     flat = joined(text)
-    lru = next(r for r in tails["capacities"][-1]["rows"] if r["policy"] == "lru")
+    last = tails["capacities"][-1]
+    lru = next(r for r in last["rows"] if r["policy"] == "lru")
+    where = f" at {gib(last['bytes'])}" if len(tails["capacities"]) > 1 else ""
     deep = tails["deep_over_blocks"]
     assert f"{tails['rule']} (p90: {deep} block{'' if deep == 1 else 's'})" in flat
     assert (
-        f"Under lru, {percent(lru['tail_evicted_cost'] / lru['tail_cost'])} of the tail had" in flat
+        f"Under lru{where}, {percent(lru['tail_evicted_cost'] / lru['tail_cost'])} of the tail had"
+        in flat
     )
     for kind in ("deep", "cold", "first"):
         if lru[kind]["requests"]:
@@ -581,3 +584,44 @@ def test_the_script_prints_the_same_bytes(run: Run, sample: Path) -> None:
     script = sample.parents[1] / "scripts" / "will_this_help_me.py"
     done = subprocess.run([sys.executable, script, sample], capture_output=True, check=True)
     assert done.stdout == text.encode()
+
+
+def test_a_log_whose_floor_is_its_working_set_stays_in_80_columns(run: Run, write: Write) -> None:
+    log = write(*[{"hash_ids": [1, 2, 3]}] * 30)
+    code, text, err = run("analyze", log, "--skip", "bound,splits,tails,band")
+    assert code == 0, err
+    assert max(map(len, text.splitlines())) <= 80
+    assert "floor, recommended, working" in text
+    assert "It is the whole working set: more memory buys nothing." in " ".join(text.split())
+    assert "remaining 0.00" not in text
+    assert "%100" not in text  # columns of the cold start stay apart
+
+
+def test_names_of_others_do_not_act_in_the_terminal(run: Run, write: Write, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    model.write_text(
+        json.dumps(
+            {
+                "name": "m\x1b[31m\u202e",
+                "layers": 1,
+                "d_model": 1,
+                "heads": 1,
+                "kv_heads": 1,
+                "head_dim": 1,
+                "d_ff": 1,
+            }
+        ),
+        encoding="utf-8",
+    )
+    log = write(*[{"hash_ids": [1, 2]}] * 4)
+    code, text, err = run("analyze", log, "--model", model)
+    assert code == 0, err
+    assert "m\\x1b[31m\\u202e" in text
+    assert text.replace("\n", "").isprintable()
+
+
+def test_the_tail_in_words_names_its_capacity_where_there_are_two(run: Run, sample: Path) -> None:
+    skip = ("--skip", "bound,splits,band")
+    both = " ".join(run("analyze", sample, *skip, "--capacity-fraction", "0.05")[1].split())
+    assert "Under lru at 1.39 GiB, 42.0% of the tail" in both
+    assert "Under lru, 42.0% of the tail" in " ".join(run("analyze", sample, *skip)[1].split())

@@ -453,3 +453,45 @@ def test_the_band_of_conversation(run: Run, traces: Path) -> None:
     ]  # fmt: skip
     assert [r["flips"] for r in band["policy"]] == [[], ["linear only"], [], [], [], []]
     assert band["pin"]["flips"] == []
+
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "examples" / "scenarios"
+
+
+def test_of_policies_that_tie_the_one_that_wins_throughout_is_named(
+    run: Run, tmp_path: Path
+) -> None:
+    """Under the model freq_landlord and cost_only cost the same there; under others cost_only less."""
+    log, page = SCENARIOS / "priority.jsonl", tmp_path / "page.html"
+    skip = "splits,tails,coldstart,causes,pinsim"
+    alone = document(run, log, "--skip", f"{skip},band")
+    found = document(run, log, "--skip", skip)
+    at = next(n for n, row in enumerate(found["policy"]["rows"]) if 0.04 < row["fraction"] < 0.06)
+    before, row = alone["policy"]["rows"][at], found["policy"]["rows"][at]
+    across = found["band"]["policy"][at]
+    assert before["best"] == "freq_landlord"
+    assert {row["best"], across["best"], across["candidate"]} == {"cost_only"}
+    assert row["cells"] == before["cells"]
+    assert row["verdict"] == before["verdict"].replace("freq_landlord", "cost_only")
+    assert found["bound"]["rows"][at]["best_policy"] == "cost_only"
+    ratios = [m["rows"][at]["cost_ratios"] for m in found["band"]["members"]]
+    savings = [1 - r["cost_only"] / r["lru"] for r in ratios]
+    assert (across["saving_low"], across["saving_high"]) == pytest.approx(
+        (min(savings), max(savings))
+    )
+    assert run("analyze", log, "--skip", skip, "--html", page, "-q")[0] == 0
+    assert "freq_landlord saves" not in page.read_text(encoding="utf-8")
+
+
+def test_not_worth_caching_under_the_model_alone_is_said_at_the_head(
+    run: Run, write: Write
+) -> None:
+    """Two of 200 blocks are shared: 1% where all cost the same, less where depth costs."""
+    log = write(
+        *({"hash_ids": [1, 2, *range(start, start + 98)]} for start in (1000, 2000)),
+    )
+    code, text, err = run("analyze", log, "--skip", REST)
+    assert code == 0, err
+    head = " ".join(text.split("WORKLOAD")[0].split())
+    assert "not worth enabling on this log (question 1). It flips under" in head
+    assert "linear only" in head
