@@ -60,7 +60,7 @@ svg.narrow { display: none; }
 .swatch { width: 1rem; height: 1rem; flex: none; }
 svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif;
   fill: var(--soft); }
-svg text.strong { fill: var(--ink); font-weight: 600; }
+svg text.strong { fill: var(--ink); font-weight: 600; paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
 svg text.on-mark { fill: var(--on-mark); font-weight: 600; }
 svg .grid { stroke: var(--rule); stroke-width: 1; }
 svg .axis { stroke: var(--soft); stroke-width: 1; }

@@ -84,16 +84,11 @@ def change_to(row: PolicyRow) -> str | None:
     return row.best if row.saving_fraction >= WORTH_CHANGING else None
 
 
-def naming(row: PolicyRow, best: str, own: Sequence[str]) -> PolicyRow:
-    """The row with another of its equally cheap policies named as the best.
-
-    Raises
-    ------
-    ValueError
-        If that policy is not one of the cheapest.
-    """
-    if best not in [cell.policy for cell in row.cells if cell.cheapest]:
-        raise ValueError(f"{best} is not among the cheapest at {row.bytes} bytes")
+def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRow:
+    """The row naming ``best`` where it is worth changing to and ties with the policy named so far."""
+    cheapest = [cell.policy for cell in row.cells if cell.cheapest]
+    if best is None or best not in cheapest or change_to(row) in (None, best):
+        return row
     verdict = _saves(best, own, row.saving_fraction, row.saving_cost)
     return dataclasses.replace(row, best=best, verdict=verdict)
 

@@ -27,7 +27,7 @@ from cache_worthy.policy_table import (
     PolicyTable,
     change_to,
     measure_policies,
-    naming,
+    preferring,
 )
 from cache_worthy.recoverable import Recovery, measure_recovery
 from cache_worthy.replays import Replays
@@ -452,18 +452,14 @@ def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
     rows = []
     for n, row in enumerate(table.rows):
         best = always_cheapest([t.rows[n] for t in theirs], table.baseline)
-        if change_to(row) and best is not None and best != row.best:
-            row = naming(row, best, table.outside_oracle_coverage)
-        rows.append(row)
+        rows.append(preferring(row, best, table.outside_oracle_coverage))
     return dataclasses.replace(table, rows=tuple(rows))
 
 
 def as_the_band_says(table: PolicyTable, band: Band) -> PolicyTable:
     """The table with the policies named that the band names; see :func:`agreed`."""
     rows = tuple(
-        row
-        if across.candidate in (None, row.best)
-        else naming(row, str(across.candidate), table.outside_oracle_coverage)
+        preferring(row, across.candidate, table.outside_oracle_coverage)
         for row, across in zip(table.rows, band.policy or (), strict=True)
     )
     return dataclasses.replace(table, rows=rows)

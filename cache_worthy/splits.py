@@ -22,7 +22,7 @@ from cache_worthy.policy_table import (
     PolicyTable,
     change_to,
     measure_policies,
-    naming,
+    preferring,
 )
 from cache_worthy.replays import Replays
 from cache_worthy.sim.cost import BlockCost
@@ -174,8 +174,7 @@ def measure_splits(
         if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
             theirs = measure_curve(mine)
             there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
-            if whole in [cell.policy for cell in there.cells if cell.cheapest] and change_to(there):
-                there = naming(there, str(whole), table.outside_oracle_coverage)
+            there = preferring(there, whole, table.outside_oracle_coverage)
         parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
     verdicts = {
         "worth caching": len({p.worth_caching for p in parts}) == 1,

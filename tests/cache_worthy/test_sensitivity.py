@@ -30,7 +30,7 @@ from cache_worthy import sensitivity
 from cache_worthy.advisor import Analysis, Options, analyze
 from cache_worthy.capacity import measure_curve
 from cache_worthy.ingest import read_log
-from cache_worthy.policy_table import measure_policies
+from cache_worthy.policy_table import measure_policies, preferring
 from cache_worthy.replays import Replays
 from cache_worthy.sensitivity import Band, CostMember, family, measure_sensitivity, tiers
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize, TableCost, load_model
@@ -495,3 +495,19 @@ def test_not_worth_caching_under_the_model_alone_is_said_at_the_head(
     head = " ".join(text.split("WORKLOAD")[0].split())
     assert "not worth enabling on this log (question 1). It flips under" in head
     assert "linear only" in head
+
+
+def test_a_policy_is_preferred_only_where_it_ties() -> None:
+    """So parts of a log that tie do not differ from the whole by the order of a list."""
+    paths = paths_of(read_log([str(SCENARIOS / "priority.jsonl")]).requests)
+    forest, size = build_forest(paths), BlockSize()
+    replays = Replays(forest, size, family(DEFAULT_MODEL, 512, forest.depth)[0].cost, {})
+    capacities = [(blocks * size.block, "") for blocks in (21, 54)]
+    same, row = measure_policies(replays, capacities).rows
+    assert [c.policy for c in row.cells if c.cheapest] == ["freq_landlord", "gdsf", "cost_only"]
+    found = preferring(row, "gdsf", ())
+    assert (found.best, found.saving_cost, found.cells) == ("gdsf", row.saving_cost, row.cells)
+    assert found.verdict == row.verdict.replace("freq_landlord", "gdsf")
+    for policy in ("lru", "size_only", "freq_landlord", None):
+        assert preferring(row, policy, ()) is row
+    assert preferring(same, "gdsf", ()) is same  # all cost the same: no reason to name one
