@@ -8,8 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cache_worthy.cli import main
+
+# The same examples in every run, and no example is judged by its time: machines are noisy.
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("house")
 
 # One BLAS thread, set before numpy loads: on a busy machine more of them wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
