@@ -91,20 +91,26 @@ def _lines(file: Path) -> list[bytes]:
 
 
 def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int, str]:
-    """Run with a state until so many lines are in it, then press Ctrl-C; exit code and stderr."""
+    """Run with a state until so many lines are in it, then press Ctrl-C; exit code and stderr.
+
+    On a busy machine the search may end before the key is pressed; then it is run again.
+    """
     argv = ["adversary", "find", *map(str, options), "--state", str(file)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cache_worthy.cli", *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    end = time.monotonic() + 60
-    while len(_lines(file)) < after and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert out == b""
-    return process.returncode, err.decode()
+    for _ in range(10):
+        file.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cache_worthy.cli", *argv],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        end = time.monotonic() + 60
+        while len(_lines(file)) < after and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        if not out:
+            return process.returncode, err.decode()
+    raise AssertionError("the search ended before it could be interrupted, ten times")
 
 
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(run: Run, tmp_path: Path) -> None:
