@@ -90,6 +90,10 @@ def _lines(file: Path) -> list[bytes]:
     return file.read_bytes().splitlines() if file.exists() else []
 
 
+def _listen() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int, str]:
     """Run with a state until so many lines are in it, then press Ctrl-C; exit code and stderr.
 
@@ -102,6 +106,8 @@ def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int
             [sys.executable, "-m", "cache_worthy.cli", *argv],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # A shell starts what runs in its background with Ctrl-C ignored, and that is inherited.
+            preexec_fn=_listen,
         )
         end = time.monotonic() + 60
         while len(_lines(file)) < after and process.poll() is None and time.monotonic() < end:
