@@ -90,8 +90,11 @@ def _lines(file: Path) -> list[bytes]:
     return file.read_bytes().splitlines() if file.exists() else []
 
 
-def _listen() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# A shell starts what runs in its background with Ctrl-C ignored, and that is inherited.
+LISTENING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from cache_worthy.cli import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int, str]:
@@ -103,11 +106,9 @@ def _interrupt(file: Path, options: tuple[object, ...], after: int) -> tuple[int
     for _ in range(10):
         file.unlink(missing_ok=True)
         process = subprocess.Popen(
-            [sys.executable, "-m", "cache_worthy.cli", *argv],
+            [sys.executable, "-c", LISTENING, *argv],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A shell starts what runs in its background with Ctrl-C ignored, and that is inherited.
-            preexec_fn=_listen,
         )
         end = time.monotonic() + 60
         while len(_lines(file)) < after and process.poll() is None and time.monotonic() < end:
