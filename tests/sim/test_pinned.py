@@ -112,8 +112,9 @@ def small_logs() -> Iterator[tuple[tuple[int, ...], ...]]:
 
 def test_no_pinned_block_leaves_exhaustively() -> None:
     """648 logs, every set of pinned nodes, the least capacity and one block more."""
-    runs = tight = 0
+    logs = runs = tight = 0
     for paths in small_logs():
+        logs += 1
         forest = build_forest(paths)
         known = known_blocks(paths)
         for size in range(1, forest.nodes + 1):
@@ -128,6 +129,7 @@ def test_no_pinned_block_leaves_exhaustively() -> None:
                         m >= min(d, k)
                         for m, d, k in zip(result.matched, depths, known, strict=True)
                     )
+    assert logs == 648
     assert runs > 9_000
     assert tight > 1_000  # it was not all roomy
 
