@@ -91,7 +91,7 @@ CUT_LENGTH = 32
 SEEN_LENGTHS = 1000
 """Different prompt lengths kept to tell whether a log's lengths vary."""
 
-_NOT_PLAIN = {"block_size", "model", "cache_salt"}
+_NOT_PLAIN = {"block_size", "model", "cache_salt", "status"}
 _INTEGER = {int}
 
 __all__ = ["FORMATS", "UNUSABLE_LIMIT", "IngestOptions", "Log", "Records", "read_log"]

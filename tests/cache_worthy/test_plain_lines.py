@@ -52,6 +52,11 @@ LINES = [
     '{"hash_ids": [1], "input_length": 512, "note": "\\ud800"}',
     '{"hash_ids": [1], "input_length": 512, "note": ' + "9" * 5000 + "}",
     '{"hash_ids": [1], "hash_ids": [2], "input_length": 512}',
+    '{"hash_ids": [1], "input_length": 512, "status": 200}',
+    '{"hash_ids": [1], "input_length": 512, "status": 500}',
+    '{"hash_ids": [1], "input_length": 512, "status": "429"}',
+    '{"hash_ids": [1], "input_length": 512, "note": ' + "[" * 600 + "]" * 600 + "}",
+    '{"hash_ids": [1], "input_length": 512, "note": ' + "[" * 1010 + "]" * 1010 + "}",
     '{"hash_ids": 7, "input_length": 512}',
     '{"input_length": 512}',
     '{"prompt": "some text"}',
@@ -65,6 +70,7 @@ LINES = [
     "\ufeff" + PLAIN,
     "\x0b" + PLAIN,
     PLAIN + "\xa0",
+    "\xa0" + PLAIN,
 ]
 
 
