@@ -39,6 +39,16 @@ from cache_worthy.sim.policies.cosigned import ROUNDING
 LARGEST = 1 << 62
 """Sizes and capacities from here on are left to the plain engine."""
 
+PAIRS = 1 << 17
+"""A forest with more pairs of depths than this, and than requests, is left to the plain engine.
+
+They may be quadratic: of one conversation of 3,000 turns, 4.5 million, whose weights took 9 s and 700
+MB where the plain replay takes 0.4 s. The conversation trace has 2,813.
+"""
+
+TABLES = 1 << 21
+"""Weights that a forest keeps at once: 16 MB."""
+
 _BROKEN = {
     4: "an account still carries a rate when touched",
     5: "the rates of the solvent nodes are not the unpinned size",
@@ -65,12 +75,13 @@ def replay_compiled(
     """
     if capacity >= LARGEST or sizes[-1] >= LARGEST:
         return None
-    keys, weights = _weights(forest, rule, sizes, costs)
-    if weights is None:
+    found = _weights(forest, rule, sizes, costs)
+    if found is None:
         return None
+    keys, weights = found
     a = _arrays(forest)
     matched = np.empty(forest.requests, np.int32)
-    found = _kernels()["rules"](
+    counts = _kernels()["rules"](
         a["terminal"], a["up"], a["start"], a["end"],
         np.array(sizes, np.int64), capacity,
         rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
@@ -78,7 +89,7 @@ def replay_compiled(
         held is not None, np.frombuffer(held or b"\0", np.uint8),
         matched,
     )  # fmt: skip
-    return _tally(forest, sizes, costs, matched, *map(int, found))
+    return _tally(forest, sizes, costs, matched, *map(int, counts))
 
 
 def replay_cosigned(
@@ -90,18 +101,19 @@ def replay_cosigned(
     """
     if capacity >= LARGEST or sizes[-1] >= LARGEST:
         return None
-    keys, costs_of = _weights(forest, _COST, sizes, costs)
-    if costs_of is None:
+    found = _weights(forest, _COST, sizes, costs)
+    if found is None:
         return None
+    keys, costs_of = found
     a = _arrays(forest)
     matched = np.empty(forest.requests, np.int32)
-    found = _kernels()["cosigned"](
+    counts = _kernels()["cosigned"](
         a["terminal"], a["up"], a["start"], a["end"],
         np.array(sizes, np.int64), capacity,
         keys, costs_of, forest.depth + 1, ROUNDING,
         matched,
     )  # fmt: skip
-    return _tally(forest, sizes, costs, matched, *map(int, found))
+    return _tally(forest, sizes, costs, matched, *map(int, counts))
 
 
 #: Not a policy: the cost of every pair of depths as a double.
@@ -172,39 +184,50 @@ def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.int32]]:
     return found
 
 
-def _pairs(forest: PrefixForest) -> NDArray[np.int64]:
+def _pairs(forest: PrefixForest) -> NDArray[np.int64] | None:
     """Depths ``(start, end)`` that an online node can have, as ``start * (depth + 1) + end``.
 
     Such a node is a chain of static nodes, so it starts where one does and ends where one of those
-    below it does.
+    below it does. None where there are more than ``PAIRS`` and than requests.
     """
-    found: NDArray[np.int64] | None = forest.memo.get("pairs")
-    if found is None:
-        a = _arrays(forest)
-        start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
-        stride, root = forest.depth + 1, forest.nodes
-        above = np.arange(root, dtype=np.int32)
-        below = end[:-1]
-        parts = []
-        while len(above):
-            parts.append(np.unique(start[above] * stride + below))
-            above = up[above]
-            kept = above != root
-            above, below = above[kept], below[kept]
-        found = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        forest.memo["pairs"] = found
+    if "pairs" not in forest.memo:
+        forest.memo["pairs"] = _few_pairs(forest, max(PAIRS, forest.requests))
+    found: NDArray[np.int64] | None = forest.memo["pairs"]
+    return found
+
+
+def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.int64] | None:
+    a = _arrays(forest)
+    start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
+    stride, root = forest.depth + 1, forest.nodes
+    above = np.arange(root, dtype=np.int32)
+    below = end[:-1]
+    found, parts, waiting = np.empty(0, np.int64), [], 0
+    while len(above):
+        parts.append(np.unique(start[above] * stride + below))
+        waiting += len(parts[-1])
+        above = up[above]
+        kept = above != root
+        above, below = above[kept], below[kept]
+        if waiting > limit or not len(above):
+            found, parts, waiting = np.unique(np.concatenate([found, *parts])), [], 0
+            if len(found) > limit:
+                return None
     return found
 
 
 def _weights(
     forest: PrefixForest, rule: KeyRule, sizes: Sequence[int], costs: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """The weight of every pair of depths; None where a double would not do what Python does."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Pairs of depths and the weight of each; None where a double would not do what Python does."""
     if rule.weight is None:
         return np.empty(0, np.int64), np.empty(0, np.float64)
     pairs = _pairs(forest)
-    key = ("weights", rule.weight, tuple(sizes), tuple(costs))
-    found: NDArray[np.float64] | None = forest.memo.get(key)
+    if pairs is None:
+        return None
+    tables: dict[object, NDArray[np.float64]] = forest.memo.setdefault("weights", {})
+    key = (rule.weight, tuple(sizes), tuple(costs))
+    found = tables.get(key)
     if found is None:
         stride = forest.depth + 1
         values = []
@@ -215,15 +238,17 @@ def _weights(
             # multiplies and adds two integers without rounding.
             exact = type(value) is float or (rule.mult == "one" and rule.base == "level")
             if not exact and abs(value) >= 1 << 22:
-                return pairs, None
+                return None
             values.append(value)
         try:
             found = np.array([float(v) for v in values], np.float64)
         except OverflowError:
-            return pairs, None
+            return None
         if not all(map(math.isfinite, values)):
-            return pairs, None
-        forest.memo[key] = found
+            return None
+        if len(tables) * len(pairs) >= TABLES:
+            tables.clear()
+        tables[key] = found
     return pairs, found
 
 

@@ -178,6 +178,45 @@ def test_weights_that_doubles_cannot_carry_are_left_to_the_plain_engine(rule: Ke
     assert compiled.replay_compiled(forest, rule, 100, sizes, costs) is None
 
 
+def test_too_many_pairs_of_depths_are_left_to_the_plain_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One conversation of n turns has n (n + 1) / 2 of them: work and memory must not be quadratic.
+    turns = 60
+    monkeypatch.setattr(compiled, "PAIRS", turns * (turns + 1) // 2 - 1)
+    forest = build_forest([tuple(range(n)) for n in range(1, turns + 1)])
+    sizes = list(range(forest.depth + 1))
+    monkeypatch.setattr(fast, "SINGLE_FROM", 1)
+    for policy in ("landlord", "cosigned"):
+        found = replay(forest, POLICIES[policy](), turns + 3, TableCost(tuple(sizes)))
+        assert found.total_cost == found.compulsory_cost
+        with pytest.raises(InputError, match="needs another engine"):
+            replay(
+                forest, POLICIES[policy](), turns + 3, TableCost(tuple(sizes)), engine="compiled"
+            )
+    assert compiled.replay_compiled(forest, RULES["lru"], turns, sizes, sizes)  # it needs none
+    few = random_forest(6)
+    pairs = compiled._pairs(few)
+    assert pairs is not None
+    for limit, enough in ((len(pairs) - 1, False), (len(pairs), True)):
+        found_pairs = compiled._few_pairs(few, limit)
+        assert (found_pairs is not None) == enough
+        assert not enough or np.array_equal(found_pairs, pairs)
+
+
+def test_weights_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(6)
+    pairs = compiled._pairs(forest)
+    assert pairs is not None
+    monkeypatch.setattr(compiled, "TABLES", 3 * len(pairs))
+    sizes = list(range(forest.depth + 1))
+    for scale in range(1, 9):
+        costs = [scale * n * n for n in sizes]
+        one, two = both(forest, RULES["gdsf"], sizes[-1] + 9, sizes, costs)
+        assert one == two
+        assert 1 <= len(forest.memo["weights"]) <= 3
+
+
 def test_capacities_beyond_62_bits_are_left_to_the_plain_engine() -> None:
     forest = random_forest(1, 20)
     assert replay(forest, POLICIES["lru"](), 1 << 62) == replay(
