@@ -199,9 +199,9 @@ def test_too_many_pairs_of_depths_are_left_to_the_plain_engine(
     pairs = compiled._pairs(few)
     assert pairs is not None
     for limit, enough in ((len(pairs) - 1, False), (len(pairs), True)):
-        found_pairs = compiled._few_pairs(few, limit)
-        assert (found_pairs is not None) == enough
-        assert not enough or np.array_equal(found_pairs, pairs)
+        again = compiled._few_pairs(few, limit)
+        assert (again is not None) == enough
+        assert again is None or np.array_equal(again, pairs)
 
 
 def test_weights_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
