@@ -21,14 +21,18 @@ Compiling takes seconds once; the machine code is kept beside this file, or wher
 
 from __future__ import annotations
 
+import importlib
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cache_worthy.sim import fast
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
@@ -81,12 +85,14 @@ def replay_compiled(
     keys, weights = found
     a = _arrays(forest)
     matched = np.empty(forest.requests, np.int32)
-    counts = _kernels()["rules"](
+    counts = _run(
+        "rules",
         a["terminal"], a["up"], a["start"], a["end"],
         np.array(sizes, np.int64), capacity,
         rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
         rule.weight is not None, keys, weights, forest.depth + 1,
-        held is not None, np.frombuffer(held or b"\0", np.uint8),
+        # A bytearray in any case: of read-only bytes the kernel would be compiled once more.
+        held is not None, np.frombuffer(held or bytearray(1), np.uint8),
         matched,
     )  # fmt: skip
     return _tally(forest, sizes, costs, matched, *map(int, counts))
@@ -107,7 +113,8 @@ def replay_cosigned(
     keys, costs_of = found
     a = _arrays(forest)
     matched = np.empty(forest.requests, np.int32)
-    counts = _kernels()["cosigned"](
+    counts = _run(
+        "cosigned",
         a["terminal"], a["up"], a["start"], a["end"],
         np.array(sizes, np.int64), capacity,
         keys, costs_of, forest.depth + 1, ROUNDING,
@@ -250,6 +257,26 @@ def _weights(
             tables.clear()
         tables[key] = found
     return pairs, found
+
+
+def _run(name: str, *arguments: Any) -> Any:
+    """What a kernel returns.
+
+    Where its machine code cannot be kept (a full disk) or read back (a file cut short by a crash),
+    it is made for this process alone; what cannot be read is removed for the next one.
+    """
+    try:
+        return _kernels()[name](*arguments)
+    except (OSError, EOFError, pickle.UnpicklingError) as error:
+        from cache_worthy.sim import kernels
+
+        if fast.on_disk and not isinstance(error, OSError):
+            for file in Path(kernels.rules.stats.cache_path).glob("kernels.*.nb[ci]"):  # type: ignore[attr-defined]
+                file.unlink(missing_ok=True)
+        fast.on_disk = False
+        importlib.reload(kernels)
+        _kernels.cache_clear()
+        return _kernels()[name](*arguments)
 
 
 @cache

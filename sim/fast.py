@@ -20,14 +20,22 @@ LOADED_FROM = 100
 _loaded = False
 
 
+on_disk = True
+"""Whether machine code may be kept on disk and taken from there."""
+
+
 @cache
 def available() -> bool:
-    """Whether numba is installed and works with the numpy beside it."""
+    """Whether numba is installed, works with the numpy beside it and may compile.
+
+    Without that (``NUMBA_DISABLE_JIT``) the kernels would be slower than the plain engine, and their
+    products of numpy's 32-bit integers would overflow.
+    """
     try:
-        importlib.import_module("numba")
+        numba = importlib.import_module("numba")
     except ImportError:
         return False
-    return True
+    return not numba.config.DISABLE_JIT
 
 
 def expect_many(requests: int) -> None:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
+from cache_worthy.sim import fast
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -20,7 +22,7 @@ def _compiled(function: F) -> F:
     Plain IEEE arithmetic (no fastmath): the results must be those of Python's floats, bit for bit.
     """
     try:
-        made = njit(cache=True, nogil=True, error_model="numpy")(function)
+        made = njit(cache=fast.on_disk, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # numba found no place: it compiles in every process then
         made = njit(nogil=True, error_model="numpy")(function)
     return cast(F, made)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 import pickle
 import random
+import subprocess
 import sys
 import types
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -246,6 +249,68 @@ def test_numba_that_does_not_import_counts_as_missing(monkeypatch: pytest.Monkey
     assert not fast.available()
     assert not fast.wanted(10**9)
     fast.available.cache_clear()
+
+
+def test_numba_that_may_not_compile_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    fast.available.cache_clear()
+    assert not fast.available()
+    fast.available.cache_clear()
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), EOFError(), UnpicklingError()])
+def test_machine_code_that_no_disk_keeps_is_made_in_the_process(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = [
+        tmp_path / name for name in ("kernels.rules-1.py311.nbi", "kernels.rules-1.py311.1.nbc")
+    ]
+    other = tmp_path / "compiled.cpython-311.pyc"
+    for file in (*kept, other):
+        file.touch()
+    done: list[object] = []
+
+    def broken(*arguments: object) -> object:
+        raise error
+
+    def now() -> dict[str, Callable[..., object]]:
+        return {"rules": broken if fast.on_disk else lambda *arguments: arguments}
+
+    stats = types.SimpleNamespace(cache_path=str(tmp_path))
+    stand_in = types.SimpleNamespace(rules=types.SimpleNamespace(stats=stats))
+    monkeypatch.setattr("cache_worthy.sim.kernels", stand_in)
+    monkeypatch.setattr("importlib.reload", done.append)
+    monkeypatch.setattr(compiled, "_kernels", functools.cache(now))
+    monkeypatch.setattr(fast, "on_disk", True)
+    assert compiled._run("rules", 1, 2) == (1, 2)
+    assert not fast.on_disk
+    assert done == [stand_in]
+    # What cannot be read would cost the compilation in every process to come.
+    assert [file.exists() for file in kept] == [isinstance(error, OSError)] * 2
+    assert other.exists()
+
+
+@pytest.mark.slow
+def test_a_full_disk_costs_the_compilation_only(tmp_path: Path) -> None:
+    text = """
+import resource
+from cache_worthy.sim.cost import BlockSize
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.policies import POLICIES
+from cache_worthy.sim.replay import replay
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+forest = build_forest([(1, 2), (1, 3), (1, 2)])
+capacity = 2 * BlockSize().block
+one, two = (replay(forest, POLICIES["lru"](), capacity, engine=e) for e in ("compiled", "interned"))
+print(one == two)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_without_a_place_for_machine_code_it_is_compiled_all_the_same(
