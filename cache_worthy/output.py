@@ -11,6 +11,7 @@ import stat
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from collections.abc import Mapping
 from fractions import Fraction
@@ -139,30 +140,52 @@ class Progress:
     every step as a line of its own.
     """
 
+    AFTER = 2.0
+    """Seconds."""
+
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self._verbose = verbose
-        self._live = not quiet and sys.stderr.isatty()
-        self._begun = self._last = time.monotonic()
-        self._shown = False
+        self._live = not quiet and not verbose and sys.stderr.isatty()
+        self._text = ""
+        self._last = -math.inf
+        self._shown = self._over = False
+        self._lock = threading.Lock()
+        # The step that takes long may be the first one: machine code is compiled in it.
+        self._timer = threading.Timer(self.AFTER, self._begin)
+        self._timer.daemon = True
+        if self._live:
+            self._timer.start()
 
     def step(self, text: str) -> None:
         """Show what is being done now."""
         if self._verbose:
             note(text, quiet=False)
             return
-        now = time.monotonic()
-        if self._live and now - self._begun > 2 and now - self._last > 0.2:
-            self._last = now
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[K{text}")
+        with self._lock:
+            self._text = text
+            if self._shown and time.monotonic() - self._last > 0.2:
+                self._write(f"\r\x1b[K{text}")
+
+    def _begin(self) -> None:
+        with self._lock:
+            if not self._over:
+                self._shown = True
+                self._write(f"\r\x1b[K{self._text}")
+
+    def _write(self, text: str) -> None:
+        self._last = time.monotonic()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
             sys.stderr.flush()
 
     def done(self) -> None:
         """Clear the line."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._shown = False
+        self._timer.cancel()
+        with self._lock:
+            self._over = True
+            if self._shown:
+                self._shown = False
+                self._write("\r\x1b[K")
 
 
 def note(text: str, quiet: bool) -> None:
