@@ -1,6 +1,9 @@
 """A log's records, whatever holds them: JSON lines, a JSON array, CSV, or lines of a server log.
 
-Nothing here raises on a bad record: it comes out as :class:`Broken`, and who reads decides.
+Nothing here raises on a bad record: it comes out as :class:`Broken`, and who reads decides. A record
+longer than ``Source.longest`` is one too. A line or a row of that kind is passed over; behind such an
+element of an array, or such a document over several lines, nothing can be read, since where it ends
+is known only to who parses it whole.
 """
 
 from __future__ import annotations
@@ -15,12 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from cache_worthy.ingest.source import Source
+from cache_worthy.ingest.source import LongLine, Source
 
 HINT = "expected one JSON object a line"
-
-#: A JSON array of this many bytes without an end of its next element is broken, not long.
-LONGEST_ELEMENT = 1 << 28
 
 #: Brackets in a line that Python's parser follows however deep they nest.
 SHALLOW = 500
@@ -49,12 +49,15 @@ class Broken:
         A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
     ends : bool
         Whether nothing behind it can be read either.
+    long : bool
+        Whether it is too long: then it is no log still being written.
     """
 
     reason: str
     opens: bool
     text: str = ""
     ends: bool = False
+    long: bool = False
 
 
 class _ConstantError(ValueError):
@@ -94,17 +97,29 @@ def read_records(
     return _json_lines(source, stream, take)
 
 
-def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str, str]]:
+def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str, str | Broken]]:
     for number, raw in enumerate(source.lines(stream), 1):
+        if isinstance(raw, LongLine):
+            yield f"line {number}", _long_line(source, raw)
+            continue
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
         if text.strip():
             yield f"line {number}", text
+
+
+def _long_line(source: Source, raw: LongLine) -> Broken:
+    opens = raw.lstrip()[:1] == b"{"
+    text = "" if opens else raw.decode("utf-8", "replace").strip()
+    return Broken(source.too_long, opens, text, long=True)
 
 
 def _json_lines(
     source: Source, stream: io.BufferedReader, take: Callable[[bytes], bool]
 ) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
     for number, raw in enumerate(source.lines(stream), 1):
+        if type(raw) is LongLine:
+            yield f"line {number}", _long_line(source, raw)
+            continue
         if take(raw) or raw.isspace():
             continue
         place = f"line {number}"
@@ -116,10 +131,8 @@ def _json_lines(
                                 raw.lstrip().startswith(b"{"),
                                 "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
             continue
-        if not opens:
-            yield place, text.strip()
-            continue
-        yield place, parse_line(text.strip())
+        text = text.strip()
+        yield place, parse_line(text) if opens else text
 
 
 def parse_line(text: str) -> dict[str, object] | str | Broken:
@@ -273,8 +286,13 @@ def _values(
                 return
             except ValueError as error:
                 size = len(buffer) - at
-                if not ended and size < LONGEST_ELEMENT and _unfinished(error, buffer):
-                    fill(max(want, 2 * size))
+                if not ended and _unfinished(error, buffer):
+                    if size >= source.longest:
+                        reason = f"{source.too_long}; the rest cannot be read"
+                        yield f"{word} {number + 1}", Broken(reason, False, ends=True, long=True)
+                        return
+                    del error  # it holds the buffer
+                    fill(min(max(want, 2 * size), source.longest))
                     continue
                 cut = ended and _cut_off(error, buffer.rstrip())
                 reason = f"not JSON ({getattr(error, 'msg', error)}); the rest cannot be read"
@@ -311,39 +329,94 @@ def _is_csv(start: bytes) -> bool:
     return bool({n.strip().lower() for n in names} & _KNOWN_COLUMNS)
 
 
+class _RowLines:
+    """Lines of CSV for the parser of rows, some of them twice.
+
+    An opening quote that nothing closes makes one row of all that follows. Where such a row turns
+    out to be none, or longer than a record may be, and a later line of it is a whole row, only its
+    first line is left out: the others are handed out again.
+    """
+
+    def __init__(self, source: Source, stream: io.BufferedReader) -> None:
+        self._source = source
+        self._lines = source.lines(stream)
+        self._row: list[str] = []
+        self._again: list[str] = []  # the next one last
+        self._size = 0
+        self.number = 0  # of the line handed out last
+
+    def __iter__(self) -> _RowLines:
+        return self
+
+    def __next__(self) -> str:
+        if self._again:
+            line = self._again.pop()
+        else:
+            raw = next(self._lines)
+            self._source.open_end = not raw.endswith(b"\n")
+            line = raw.decode("utf-8", "replace")
+            if isinstance(raw, LongLine):
+                self._size = self._source.longest
+        self.number += 1
+        self._row.append(line)
+        self._size += len(line)
+        if self._size > self._source.longest:
+            raise csv.Error(self._source.too_long)
+        return line
+
+    def taken(self) -> None:
+        """The row was one."""
+        self._row.clear()
+        self._size = 0
+
+    def failed(self, columns: int) -> tuple[int, bool]:
+        """The row was none; the number of its first line, and whether all of it is left out."""
+        rest = self._row[:0:-1]
+        first = self.number - len(rest)
+        whole = not any(_is_row(line, columns) for line in rest)
+        if not whole:
+            self._again += rest
+            self.number = first
+        self.taken()
+        return first, whole
+
+
+def _is_row(line: str, columns: int) -> bool:
+    try:
+        return len(next(csv.reader([line], strict=True), [])) == columns
+    except csv.Error:
+        return False
+
+
 def _rows(
     source: Source, stream: io.BufferedReader
 ) -> Iterator[tuple[str, dict[str, object] | Broken]]:
     """CSV rows as objects of their non-empty cells."""
     before = csv.field_size_limit(1 << 30)  # of the whole process, so it is put back
-
-    def lines() -> Iterator[str]:
-        for line in source.lines(stream):
-            source.open_end = not line.endswith(b"\n")
-            yield line.decode("utf-8", "replace")
-
-    rows = csv.reader(lines(), strict=True)
+    lines = _RowLines(source, stream)
+    rows = csv.reader(lines, strict=True)
     names: list[str] = []
     try:
         while True:
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                # The next row begins on the next line, if this one does not go on to the end.
-                cut = "unexpected end" in str(error)
                 unnamed = not names
-                yield f"line {rows.line_num}", Broken(f"not CSV ({error})", cut, ends=unnamed)
+                first, whole = lines.failed(len(names))
+                cut = whole and "unexpected end" in str(error)
+                yield f"line {first}", Broken(f"not CSV ({error})", cut, ends=unnamed)
                 if unnamed:
                     return
                 continue
             if row is None:
                 return
+            place = f"line {lines.number}"
+            lines.taken()
             if not names:
                 names = [n.strip() for n in row]
                 continue
             if not row:
                 continue
-            place = f"line {rows.line_num}"
             if len(row) > len(names):
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", False)
             elif len(row) < len(names):

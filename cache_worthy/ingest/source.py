@@ -24,6 +24,18 @@ HEAD = 1 << 16
 BUFFER = 1 << 20
 """Bytes read at a time."""
 
+LONGEST = 1 << 26
+"""Bytes of one record at most (64 MiB): a line, a row of CSV, an element of a JSON array.
+
+A request is far below: the largest that Anthropic's API takes is 32 MB, images included, and a
+million tokens are 4 to 8 MB of text; twice that is room for JSON inside a JSON string, whose quotes
+and line ends are written twice as long. Whatever is longer is no request but a damaged or endless
+line, and would be held in memory several times over while it is parsed.
+"""
+
+ENDLESS = 1 << 30
+"""Bytes of one line after which nothing behind it is looked for any more (``/dev/zero``)."""
+
 BOM, GZIP, ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 _EXPECTED = "expected JSON lines, a JSON array, CSV or a server log, plain, .gz or .zst"
@@ -53,6 +65,10 @@ _ADVICE = {
     "UTF-16 text": "write it as UTF-8 first (iconv -f UTF-16 -t UTF-8; PowerShell: Out-File "
     "-Encoding utf8)",
 }
+
+
+class LongLine(bytes):
+    """The beginning of a line longer than ``LONGEST``; the rest of it is gone."""
 
 
 class Digest(Protocol):
@@ -117,6 +133,8 @@ class Source:
         Whether compressed data ended too early (a log still being written).
     open_end : bool
         Whether the last CSV row has no line end, so that its last cell may be cut.
+    longest : int
+        Bytes of one record at most.
     """
 
     def __init__(self, source: str | Path, digest: Digest) -> None:
@@ -124,6 +142,7 @@ class Source:
         self.name = "<stdin>" if str(source) == "-" else str(source)
         self.cut_short = False
         self.open_end = False
+        self.longest = LONGEST
         self._file: IO[bytes] | None = None
 
     def close(self) -> None:
@@ -188,9 +207,22 @@ class Source:
             yield data
 
     def lines(self, stream: io.BufferedReader) -> Iterator[bytes]:
-        """Lines of a stream; compressed data that ends too early just ends."""
+        """Lines of a stream; compressed data that ends too early just ends.
+
+        A line longer than ``longest`` comes as a :class:`LongLine`.
+
+        Raises
+        ------
+        TraceError
+            On damaged data, and on a line of more than ``ENDLESS`` bytes.
+        """
+        read, longest, number = stream.readline, self.longest, 0
         try:
-            yield from stream
+            while line := read(longest):
+                number += 1
+                if len(line) == longest and line[-1:] != b"\n":
+                    line = self._long(line, stream, number)
+                yield line
         except EOFError:
             self.cut_short = True
         except (OSError, zlib.error) as error:
@@ -199,6 +231,25 @@ class Source:
             if type(error).__name__ != "ZstdError":
                 raise
             raise self._unreadable(error) from error
+
+    @property
+    def too_long(self) -> str:
+        """What is said of a record longer than ``longest``."""
+        mib = f"{self.longest / 2**20:.3g} MiB"
+        return f"longer than {mib}, which no request is; expected one record a line"
+
+    def _long(self, line: bytes, stream: io.BufferedReader, number: int) -> bytes:
+        """Pass over the rest of a line of which the longest permitted beginning is read."""
+        size, found = len(line), LongLine(line[:HEAD])
+        if (rest := stream.readline(HEAD)) in (b"", b"\n", b"\r\n"):
+            return line + rest  # exactly as long as a line may be
+        del line
+        while rest and rest[-1:] != b"\n":
+            size += len(rest)
+            if size > ENDLESS:
+                raise TraceError(f"{self.name}: line {number}: {self.too_long}")
+            rest = stream.readline(HEAD)
+        return found
 
 
 def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
