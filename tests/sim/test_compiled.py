@@ -393,6 +393,27 @@ MUTANTS = {
         "heap = _push(heap_keys, heap_ids, heap, kept, lower)",
         "pass",
     ),
+    "the heap has room for one entry a request": ("2 * requests + most", "requests + 2"),
+    "the lower half keeps the whole's weight": (
+        "weights[lower] = _weight(pairs, weights_of, i * stride + end[last])",
+        "weights[lower] = weights[leaf]",
+    ),
+    "the root may become childless": ("children[1] = 1 << 30", "children[1] = 0"),
+    "one block less than the capacity": ("used + need > capacity:", "used + need >= capacity:"),
+    "what is held is not divided": ("if holds and held[missing] != 0:", "if False:"),
+    "a held node is a candidate": ("children[online] = 1\n", "children[online] = 0\n"),
+    "below a held node everything is needed again": ("need -= part", "pass"),
+    "what is held takes no room": ("used += part", "pass"),
+    "blocks without a cost divide by it": ("if whole != 0:", "if True:"),
+    "what takes the place of a withdrawn entry stays there": (
+        "s[1][last] = at\n        _sink(s, _rise(s, at))",
+        "s[1][last] = at\n        _sink(s, at)",
+    ),
+    "a split forgets whom it pays for": (
+        "carry[lower] = size[leaf] + carry[leaf]",
+        "carry[lower] = carry[leaf]",
+    ),
+    "children are kept in no order": ("_append(last_kid, before, after, parent, node)", "pass"),
 }
 
 
@@ -410,25 +431,39 @@ def plain_kernel(monkeypatch: pytest.MonkeyPatch, old: str = "", new: str = "") 
     monkeypatch.setattr(compiled, "_kernels", lambda: kernels)
 
 
+def stairs(steps: int) -> PrefixForest:
+    """Every request splits the last node of the one before: two new entries in the heap each."""
+    return build_forest([(*range(n + 1), -n - 1) for n in range(steps)])
+
+
 def differs() -> bool:
     """Whether any policy on a few small forests comes out differently, or breaks an invariant."""
-    for seed in range(6):
-        forest = random_forest(seed, 150)
+    forests = [(random_forest(seed, 150), [0, 9]) for seed in range(6)]
+    forests += [(random_forest(seed, 150, symbols=8, depth=3), [40]) for seed in range(2)]
+    forests.append((stairs(12), [100]))
+    for forest, rooms in forests:
         sizes = list(range(forest.depth + 1))
         costs = [n * n * 7 + n for n in sizes]
-        for rule in RULES.values():
-            for room in (0, 9):
-                try:
-                    one, two = both(forest, rule, sizes[-1] + room, sizes, costs)
-                except (InvariantError, IndexError):
-                    return True
-                if one != two:
-                    return True
-        for table in (tuple(sizes), tuple(costs)):  # the first one makes ties
-            size, cost = TableCost(tuple(sizes)), TableCost(table)
-            for room in (0, 9):
+        size = TableCost(tuple(sizes))
+        held, depths = hold(forest, range(0, forest.nodes, 40))
+        for room in rooms:
+            capacity = held_floor(forest, held, depths, size) + room
+            for rule in RULES.values():
+                for kept, limit in ((None, sizes[-1] + room), (held, capacity)):
+                    arguments = (forest, rule, limit, sizes, costs, kept)
+                    try:
+                        if compiled.replay_compiled(*arguments) != replay_interned(*arguments):
+                            return True
+                    except (InvariantError, IndexError):
+                        return True
+            # The first table makes ties, the last one blocks without a cost.
+            for table in (sizes, costs, [n // 2 for n in sizes], [0] * len(sizes)):
                 run = functools.partial(
-                    replay, forest, capacity=forest.depth + room, size_fn=size, cost_fn=cost
+                    replay,
+                    forest,
+                    capacity=forest.depth + room,
+                    size_fn=size,
+                    cost_fn=TableCost(tuple(table)),
                 )
                 try:
                     if run(Cosigned(), engine="compiled") != run(Cosigned(), engine="heap"):
