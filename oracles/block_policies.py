@@ -297,6 +297,68 @@ class PlainFlat:
         return len(self.order)
 
 
+class PlainBelady:
+    """Belady's MIN over independent blocks: look up when each held block comes next, every time."""
+
+    def __init__(self, requests: Sequence[Sequence[int]], capacity: int, block_size: int) -> None:
+        self.references = [block for blocks in requests for block in blocks]
+        self.capacity = capacity
+        self.block_size = block_size
+        self.held: list[int] = []
+        self.clock = 0
+        self.misses = 0
+
+    def comes_next(self, block: int) -> float:
+        """Place of the next reference from now on, infinity for none."""
+        rest = self.references[self.clock :]
+        return rest.index(block) if block in rest else float("inf")
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Serve one request; return its hit tokens."""
+        k = 0
+        while k < len(blocks) and blocks[k] in self.held:
+            k += 1
+        for block in blocks:
+            if block not in self.held:
+                self.misses += 1
+                if len(self.held) == self.capacity:
+                    self.held.remove(max(self.held, key=self.comes_next))
+                self.held.append(block)
+            self.clock += 1
+        return min(k * self.block_size, tokens)
+
+    def final_size(self) -> int:
+        """Blocks resident."""
+        return len(self.held)
+
+
+class PlainBypass:
+    """MIN that need not keep what was requested: after a request, the blocks that come soonest."""
+
+    def __init__(self, requests: Sequence[Sequence[int]], capacity: int, block_size: int) -> None:
+        self.requests = requests
+        self.capacity = capacity
+        self.block_size = block_size
+        self.held: list[int] = []
+        self.served = 0
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Serve one request; return its hit tokens."""
+        k = 0
+        while k < len(blocks) and blocks[k] in self.held:
+            k += 1
+        self.served += 1
+        candidates = set(self.held) | set(blocks)
+        to_come = [block for later in self.requests[self.served :] for block in later]
+        in_order = [block for block in dict.fromkeys(to_come) if block in candidates]
+        self.held = in_order[: self.capacity]
+        return min(k * self.block_size, tokens)
+
+    def final_size(self) -> int:
+        """Blocks resident."""
+        return len(self.held)
+
+
 def belady_misses_by_lp(references: Sequence[int], capacity: int) -> int:
     """Fewest misses on independent unit blocks, from the interval linear program.
 

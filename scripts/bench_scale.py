@@ -22,15 +22,17 @@ the log only, and gives up at half time on a capacity that has not filled by the
 every capacity to the end (its gain). Its replay runs in a child process beside the Python process
 that read the log; the memory given is that of the larger of the two, not of both.
 
-At one copy also the optimal curve: its ``--policies optimal`` beside our ``flat_belady`` (blocks
-without a tree: no policy hits more) at the same capacities, and beside our certified lower bound at
-three of them, which is a heavier thing: a linear program and a certificate that a checker accepts.
+At every size but the largest also the optimal curve: its ``--policies optimal`` beside our
+``belady_curve`` at the same capacities, with bypass, which is the same work: the hit tokens of its
+half of the log must be the same at every capacity it answers, or the run fails; and without, which
+is the policy ``flat_belady``. At one copy our certified lower bound at three capacities stands beside
+the curve, a heavier thing: a linear program and a certificate that a checker accepts.
 
 A yardstick that needs no extra: ``json.loads`` of every line in the same run.
 
 The exponents are fitted over the sizes (value ~ requests ** k).
 
-Exit codes: 0 measured, 2 no trace.
+Exit codes: 0 measured, 1 the two disagree on hits, 2 no trace.
 """
 
 from __future__ import annotations
@@ -108,15 +110,19 @@ def curve(file: Path) -> int:
     return 0
 
 
-def belady(file: Path, blocks: Sequence[int]) -> int:
-    """Print the hit blocks of ``flat_belady`` at every capacity as JSON."""
+def belady(file: Path, blocks: Sequence[int], *, bypass: bool) -> int:
+    """Print Belady's MIN as JSON: by capacity, misses, and hit tokens of the second half."""
     from cache_worthy.ingest import read_log
-    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+    from cache_worthy.sim.blocks import BlockTrace, belady_curve
 
     log = read_log(file)
-    trace = BlockTrace.from_requests(log.requests, block_size=log.block_tokens)
-    hits = [replay_blocks(trace, "flat_belady", b).block_hit_rate for b in blocks]
-    print(json.dumps(hits))
+    trace = BlockTrace.from_requests(log.requests, block_size=log.block_tokens, by_path=bypass)
+    half = len(log.requests) // 2
+    found = {
+        capacity: {"misses": r.block_misses, "hit_tokens": sum(r.hit_tokens[half:])}
+        for capacity, r in belady_curve(trace, blocks, bypass=bypass).items()
+    }
+    print(json.dumps(found))
     return 0
 
 
@@ -217,35 +223,77 @@ def cold(results: Results, file: Path, warm: dict[str, Usage]) -> None:
         )
 
 
-def optimal(results: Results, file: Path, blocks: Sequence[int], peer: bool) -> None:
-    """The optimal curve at one copy."""
-    rate = [
+def belady_command(file: Path, blocks: Sequence[int], *, bypass: bool) -> list[str]:
+    """Our curve of Belady's MIN."""
+    return [
         sys.executable, str(HERE / "bench_scale.py"), "--belady", str(file),
-        "--blocks", ",".join(map(str, blocks)),
+        "--blocks", ",".join(map(str, blocks)), *(["--bypass"] if bypass else []),
     ]  # fmt: skip
-    fractions = [
+
+
+def different_hits(ours: str, theirs: str) -> tuple[int, list[str]]:
+    """Capacities compared, and where the peer's optimal policy hits other than ours."""
+    mine = json.loads(ours)
+    pairs = [
+        (point["cacheBlocks"], mine[str(point["cacheBlocks"])]["hit_tokens"], found["hitTokens"])
+        for point in json.loads(theirs)["points"]
+        for found in [point["results"]["optimal"]]
+    ]
+    wrong = [
+        f"{b} blocks: {our} hit tokens, {PEER} {their}" for b, our, their in pairs if our != their
+    ]
+    return len(pairs), wrong
+
+
+def optimal(
+    results: Results, file: Path, requests: int, blocks: Sequence[int], peer: bool, rounds: int
+) -> bool:
+    """The optimal curve at one size; whether both sides have the same hits."""
+    same = "belady_curve with bypass"
+    commands = {
+        same: belady_command(file, blocks, bypass=True),
+        "belady_curve, flat_belady": belady_command(file, blocks, bypass=False),
+    }
+    beside = f"{PEER} optimal" if peer else ""
+    if peer:
+        commands[beside] = peer_command(file, blocks, "optimal")
+    found = alternate(commands, rounds)
+    base = found.pop(beside, None)
+    for name, usage in found.items():
+        label = f"{requests:,} requests: {name}"
+        for unit, field in (("s", "seconds"), ("CPU s", "cpu"), ("MB peak", "megabytes")):
+            results.figure(
+                label,
+                getattr(usage, field),
+                unit,
+                yardstick=beside,
+                yardstick_value=getattr(base, field) if base else None,
+            )
+    if base is None:
+        return True
+    compared, wrong = different_hits(found[same].stdout, base.stdout)
+    results.facts[f"{requests} requests"]["capacities_of_the_same_optimal_hits"] = compared
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return not wrong
+
+
+def bound(results: Results, file: Path) -> None:
+    """The certified lower bound beside one optimal curve, which it tells more than."""
+    found = [
         measured([
             sys.executable, "-m", "cache_worthy.cli", "bound", str(file), "--quiet", "--json",
             "--capacity-fraction", str(fraction),
         ])
         for fraction in BOUND_FRACTIONS
     ]  # fmt: skip
-    ours = measured(rate)
-    theirs = measured(peer_command(file, blocks, "optimal")) if peer else None
-    beside = f"{PEER} optimal, {len(blocks)} capacities" if peer else ""
+    curve = next(f for f in results.figures if "belady_curve with bypass" in f["name"])
     results.figure(
-        f"flat_belady, {len(blocks)} capacities",
-        ours.seconds,
+        f"certified lower bound, {len(found)} capacities",
+        sum(u.seconds for u in found),
         "s",
-        yardstick=beside,
-        yardstick_value=theirs.seconds if theirs else None,
-    )
-    results.figure(
-        f"certified lower bound, {len(fractions)} capacities",
-        sum(u.seconds for u in fractions),
-        "s",
-        yardstick=beside,
-        yardstick_value=theirs.seconds if theirs else None,
+        yardstick=curve["name"],
+        yardstick_value=curve["value"],
     )
 
 
@@ -255,7 +303,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, help="of the sizes up to 120 thousand (3)")
     parser.add_argument("--curve", type=Path, metavar="FILE", help="print the LRU curve of FILE")
     parser.add_argument("--yardstick", type=Path, metavar="FILE", help="parse FILE and stop")
-    parser.add_argument("--belady", type=Path, metavar="FILE", help="flat_belady at --blocks")
+    parser.add_argument("--belady", type=Path, metavar="FILE", help="Belady's MIN at --blocks")
+    parser.add_argument("--bypass", action="store_true", help="of --belady, see belady_curve")
     parser.add_argument("--blocks", default="", metavar="N,...", help="capacities for --belady")
     args = parser.parse_args(argv)
     if args.curve:
@@ -263,7 +312,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.yardstick:
         return yardstick(args.yardstick)
     if args.belady:
-        return belady(args.belady, [int(b) for b in args.blocks.split(",")])
+        blocks = [int(b) for b in args.blocks.split(",")]
+        return belady(args.belady, blocks, bypass=args.bypass)
     file = args.traces / "conversation_trace.jsonl"
     if not file.exists():
         print(f"{file} is missing; run scripts/fetch_traces.py or give --traces", file=sys.stderr)
@@ -276,6 +326,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     peer = has_peer(results, file)
     for command in our_commands(file).values():
         measured(command)  # what compiles, compiles now; what that takes is measured apart
+    same = True
     everything: dict[str, dict[int, Usage]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for copies in COPIES:
@@ -292,9 +343,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             requests, found = one_size(results, trace, copies, rounds, peer)
             for name, usage in found.items():
                 everything.setdefault(name, {})[requests] = usage
+            if copies <= MANY:
+                blocks = json.loads(found["curve"].stdout)["blocks"]
+                same &= optimal(results, trace, requests, blocks, peer, rounds)
             if copies == 1:
                 cold(results, trace, found)
-                optimal(results, trace, json.loads(found["curve"].stdout)["blocks"], peer)
+                bound(results, trace)
             else:
                 trace.unlink()
     for name, by_size in everything.items():
@@ -308,7 +362,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"growth of {unit} with requests: {name}", growth(sizes, values), "exponent"
             )
     results.write(args.results)
-    return 0
+    return 0 if same else 1
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ Three families share one loop (`cache_worthy.sim.blocks.replay`):
 * ``vllm_lru``: the free-block queue of vLLM's block pool, one request in service at a time.
 * ``flat_lru``, ``flat_fifo``, ``flat_belady``: independent unit blocks, the yardsticks.
 
-The policies register in `cache_worthy.sim.blocks.policies`.
+The policies register in `cache_worthy.sim.blocks.policies`. Belady's MIN at many capacities at once is
+`belady_curve`.
 """
 
 from __future__ import annotations
 
+from cache_worthy.sim.blocks.curve import belady_curve
 from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
 from cache_worthy.sim.blocks.replay import (
     BlockReplay,
@@ -28,6 +30,7 @@ __all__ = [
     "InvariantError",
     "PolicySpec",
     "RequestHit",
+    "belady_curve",
     "ideal",
     "replay_blocks",
 ]

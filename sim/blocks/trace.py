@@ -88,6 +88,30 @@ class BlockTrace:
         """Block references, repeats included."""
         return sum(map(len, self.blocks))
 
+    def next_uses(self) -> list[int]:
+        """For every reference, the place of the next one to the same block; `references` for none.
+
+        Places count through the requests, 0, 1, 2, ...
+
+        Notes
+        -----
+        Linear in the number of block references.
+
+        Examples
+        --------
+        >>> BlockTrace.intern([[7, 8], [7, 9], [7]], [1024, 1024, 512]).next_uses()
+        [2, 5, 4, 5, 5]
+        """
+        t = self.references
+        places = [t] * t
+        soonest = [t] * self.distinct
+        for path in reversed(self.blocks):
+            for block in reversed(path):
+                t -= 1
+                places[t] = soonest[block]
+                soonest[block] = t
+        return places
+
     @classmethod
     def intern(
         cls,

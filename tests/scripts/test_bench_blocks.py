@@ -23,19 +23,26 @@ def arguments(folder: Path) -> list[str]:
 def test_a_missing_yardstick_is_said(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(script, "binding_runs", lambda references, capacity: {})
+    monkeypatch.setattr(script, "binding_runs", lambda references, next_uses, capacity: {})
     assert script.main(arguments(folder)) == 0
     captured = capsys.readouterr()
     assert "SKIPPED" in captured.err
     assert "12 references" in captured.out
 
 
-@pytest.mark.parametrize(("misses", "code"), [(3, 0), (4, 1)])
+@pytest.mark.parametrize(
+    ("peer", "misses", "code"), [("LRU", 3, 0), ("LRU", 4, 1), ("Belady", 4, 1), ("S3FIFO", 4, 0)]
+)
 def test_different_work_fails(
-    misses: int, code: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+    peer: str, misses: int, code: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fake(references: Sequence[int], capacity: int) -> dict[str, Callable[[], int]]:
-        return {f"libcachesim {n}, defaults": lambda: misses for n in ("LRU", "S3FIFO", "FIFO")}
+    def fake(
+        references: Sequence[int], next_uses: Sequence[int], capacity: int
+    ) -> dict[str, Callable[[], int]]:
+        never = 2**63 - 1
+        assert next_uses == [2, 5, 4, 7, 6, 9, 8, 11, 10, never, never, never]
+        own = dict.fromkeys(("LRU", "S3FIFO", "FIFO", "Belady"), 3) | {peer: misses}
+        return {f"libcachesim {n}, defaults": lambda m=m: m for n, m in own.items()}  # type: ignore[misc]
 
     monkeypatch.setattr(script, "binding_runs", fake)
     assert script.main(arguments(folder)) == code

@@ -68,5 +68,22 @@ def test_the_yardsticks_run(file: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert script.main(["--yardstick", str(file)]) == 0
     assert capsys.readouterr().out.strip() == "180"
     assert script.main(["--belady", str(file), "--blocks", "3,19"]) == 0
-    few, all_blocks = json.loads(capsys.readouterr().out)
-    assert few < all_blocks == pytest.approx(1 - 19 / 180)
+    found = json.loads(capsys.readouterr().out)
+    assert found["3"]["misses"] > found["19"]["misses"] == 19
+    assert found["19"]["hit_tokens"] == 30 * 1536
+    # By path the third block of every request is another one.
+    assert script.main(["--belady", str(file), "--blocks", "3,8", "--bypass"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["3"]["misses"] > found["8"]["misses"] == 60 + 8
+    assert found["8"]["hit_tokens"] == 30 * 1024
+
+
+def test_other_hits_of_the_peer_are_named() -> None:
+    ours = json.dumps({"3": {"hit_tokens": 7}, "4": {"hit_tokens": 9}, "5": {"hit_tokens": 9}})
+    answered = {3: 7, 4: 10}
+    points = [
+        {"cacheBlocks": b, "results": {"optimal": {"hitTokens": n}}} for b, n in answered.items()
+    ]
+    compared, wrong = script.different_hits(ours, json.dumps({"points": points}))
+    assert compared == 2
+    assert wrong == ["4 blocks: 9 hit tokens, kvcache-simulator 10"]

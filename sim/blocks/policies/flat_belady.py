@@ -6,7 +6,8 @@ future, ignores that a block is useless without those before it, and does not pi
 is a yardstick for the flat policies only: it bounds neither FLOPs nor prefix hit tokens.
 
 Evidence: equals the value of the interval linear program on independent unit blocks, solved
-separately, on random logs; published miss count on the conversation trace.
+separately, on random logs; published miss count on the conversation trace; the misses of
+libCacheSim's Belady in the same run (``scripts/bench_blocks.py``).
 """
 
 from __future__ import annotations
@@ -20,52 +21,49 @@ from cache_worthy.sim.errors import InvariantError
 
 
 class FlatBelady:
-    """See the module. O(log capacity) amortised a reference; reads the trace once in advance."""
+    """See the module. O(log capacity) a reference; reads the trace once in advance."""
 
-    __slots__ = ("capacity", "clock", "heap", "held", "misses", "next_use", "total", "until")
+    __slots__ = ("capacity", "clock", "heap", "held", "hits", "misses", "next_use", "unused")
 
     def __init__(self, trace: BlockTrace, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity
-        flat = [b for path in trace.blocks for b in path]
-        self.total = len(flat)
-        # next_use[t]: when the block referenced at t is referenced again; total for never.
-        self.next_use = [0] * self.total
-        soonest = [self.total] * trace.distinct
-        for t in range(self.total - 1, -1, -1):
-            self.next_use[t] = soonest[flat[t]]
-            soonest[flat[t]] = t
-        # until[b]: the next reference of a resident block, -1 for an absent one.
-        self.until = [-1] * trace.distinct
-        # (-next use, block); an entry is stale once its block has been referenced again.
-        self.heap: list[tuple[int, int]] = []
+        self.next_use = trace.next_uses()
+        # A held block stands here by the place of its next reference, which no other block has:
+        # hits[t] is 1 while the block referenced at t is held for it, heap has -t. So the least of
+        # the heap is never stale: what was referenced meanwhile stands at an earlier place.
+        self.hits = bytearray(len(self.next_use))
+        self.heap: list[int] = []
+        # Blocks held that are never referenced again: the first to go, whichever.
+        self.unused = 0
         self.held = 0
         self.clock = 0
         self.misses = 0
 
     def serve(self, blocks: Sequence[int], tokens: int) -> int:
         """Access every block in order; the first miss ends the prefix (hits evict nothing)."""
-        until, heap, next_use = self.until, self.heap, self.next_use
+        hits, heap, next_use = self.hits, self.heap, self.next_use
+        never = len(next_use)
         k = -1
-        t = self.clock
-        for i, b in enumerate(blocks):
-            if until[b] < 0:
+        start = self.clock
+        self.clock = end = start + len(blocks)
+        for t in range(start, end):
+            if not hits[t]:
                 if k < 0:
-                    k = i
+                    k = t - start
                 self.misses += 1
                 if self.held < self.capacity:
                     self.held += 1
+                elif self.unused:
+                    self.unused -= 1
                 else:
-                    while True:
-                        farthest, v = heappop(heap)
-                        if until[v] == -farthest:
-                            break
-                    until[v] = -1
+                    hits[-heappop(heap)] = 0
             upcoming = next_use[t]
-            until[b] = upcoming
-            heappush(heap, (-upcoming, b))
-            t += 1
-        self.clock = t
+            if upcoming == never:
+                self.unused += 1
+            else:
+                hits[upcoming] = 1
+                heappush(heap, -upcoming)
         return len(blocks) if k < 0 else k
 
     def resident(self) -> int:
@@ -74,11 +72,11 @@ class FlatBelady:
 
     def check(self) -> None:
         """Recount what is held and look for every held block in the heap."""
-        held = {b for b, t in enumerate(self.until) if t >= 0}
-        if not len(held) == self.held <= self.capacity:
-            raise InvariantError(f"{len(held)} blocks held, {self.held} counted")
-        if not held <= {b for t, b in self.heap if self.until[b] == -t}:
-            raise InvariantError("a held block has no entry in the heap")
+        used = [t for t in range(self.clock, len(self.hits)) if self.hits[t]]
+        if not len(used) + self.unused == self.held <= self.capacity:
+            raise InvariantError(f"{len(used)} + {self.unused} blocks held, {self.held} counted")
+        if used != sorted(-t for t in self.heap if -t >= self.clock):
+            raise InvariantError("the heap does not have the held blocks")
 
 
 SPEC = PolicySpec(

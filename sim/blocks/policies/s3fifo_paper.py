@@ -22,7 +22,7 @@ S3-FIFO (by an author of the paper) on the conversation trace.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 
 from cache_worthy.sim.blocks.policies.base import PolicySpec
@@ -56,8 +56,11 @@ class S3FifoPaper:
     __slots__ = (
         "capacity",
         "freq",
-        "ghost",
         "ghost_cap",
+        "ghost_head",
+        "ghost_live",
+        "ghost_log",
+        "ghost_slot",
         "main",
         "main_cap",
         "max_freq",
@@ -80,70 +83,86 @@ class S3FifoPaper:
         self.freq = bytearray(trace.distinct)
         self.small: deque[int] = deque()
         self.main: deque[int] = deque()
-        # Ids in order of entry. Not a plain dict: finding its first key passes over every key
-        # deleted before, which made this policy three times slower.
-        self.ghost: OrderedDict[int, None] = OrderedDict()
+        # A log of block ids with a moving head, as in s3fifo.
+        self.ghost_log: list[int] = []
+        self.ghost_head = 0
+        self.ghost_slot = [-1] * trace.distinct
+        self.ghost_live = 0
         self.misses = 0
 
     def serve(self, blocks: Sequence[int], tokens: int) -> int:
         """Access every block in order; the first miss ends the prefix (hits evict nothing)."""
-        where, freq = self.where, self.freq
-        k = -1
-        for i, b in enumerate(blocks):
+        where, freq, max_freq = self.where, self.freq, self.max_freq
+        k = 0
+        for b in blocks:
+            if where[b] < _SMALL:
+                break
+            k += 1
+            if freq[b] < max_freq:
+                freq[b] += 1
+        else:
+            return k
+        small, main, capacity = self.small, self.main, self.capacity
+        small_cap, main_cap, ghost_cap = self.small_cap, self.main_cap, self.ghost_cap
+        log, slot, head, live = self.ghost_log, self.ghost_slot, self.ghost_head, self.ghost_live
+        in_small, in_main = len(small), len(main)
+        misses = self.misses
+        for b in blocks[k:]:
             if where[b] >= _SMALL:
-                if freq[b] < self.max_freq:
+                if freq[b] < max_freq:
                     freq[b] += 1
                 continue
-            if k < 0:
-                k = i
-            self.misses += 1
-            while len(self.small) + len(self.main) >= self.capacity:
-                if len(self.small) >= self.small_cap:
-                    self._evict_small()
-                else:
+            misses += 1
+            while in_small + in_main >= capacity:
+                if in_small < small_cap:
                     self._evict_main()
+                    in_main -= 1
+                    continue
+                # Promote from the head of small until one block is evicted or small is empty.
+                while in_small:
+                    v = small.popleft()
+                    in_small -= 1
+                    if freq[v] <= 1:
+                        if live < ghost_cap:
+                            live += 1
+                        else:
+                            while slot[g := log[head]] != head or where[g] != _GHOST:
+                                head += 1
+                            head += 1
+                            where[g] = _ABSENT
+                        where[v] = _GHOST
+                        slot[v] = len(log)
+                        log.append(v)
+                        break
+                    if in_main < main_cap:
+                        in_main += 1
+                    else:
+                        self._evict_main()
+                    freq[v] = 0
+                    where[v] = _MAIN
+                    main.append(v)
             freq[b] = 0
             # Asked after the evictions, which may have pushed this very id out of the ghost.
             if where[b] == _GHOST:
-                del self.ghost[b]
+                live -= 1
+                in_main += 1
                 where[b] = _MAIN
-                self.main.append(b)
+                main.append(b)
             else:
+                in_small += 1
                 where[b] = _SMALL
-                self.small.append(b)
-        return len(blocks) if k < 0 else k
-
-    def _evict_small(self) -> None:
-        """Promote from the head of small until one block is evicted or small is empty."""
-        while self.small:
-            v = self.small.popleft()
-            if self.freq[v] > 1:
-                if len(self.main) >= self.main_cap:
-                    self._evict_main()
-                self.freq[v] = 0
-                self.where[v] = _MAIN
-                self.main.append(v)
-            else:
-                self._remember(v)
-                return
+                small.append(b)
+        self.misses = misses
+        self.ghost_head, self.ghost_live = head, live
+        return k
 
     def _evict_main(self) -> None:
         """Give second chances until one block of main is evicted."""
-        while self.main:
-            v = self.main.popleft()
-            if self.freq[v]:
-                self.freq[v] -= 1
-                self.main.append(v)
-            else:
-                self.where[v] = _ABSENT
-                return
-
-    def _remember(self, v: int) -> None:
-        if len(self.ghost) >= self.ghost_cap:
-            oldest, _ = self.ghost.popitem(last=False)
-            self.where[oldest] = _ABSENT
-        self.where[v] = _GHOST
-        self.ghost[v] = None
+        main, freq = self.main, self.freq
+        while f := freq[v := main.popleft()]:
+            freq[v] = f - 1
+            main.append(v)
+        self.where[v] = _ABSENT
 
     def resident(self) -> int:
         """Small and main together."""
@@ -151,11 +170,13 @@ class S3FifoPaper:
 
     def check(self) -> None:
         """Recount the three queues."""
-        for queue, mark in ((self.small, _SMALL), (self.main, _MAIN), (self.ghost, _GHOST)):
+        for queue, mark in ((self.small, _SMALL), (self.main, _MAIN)):
             if len(queue) != self.where.count(mark) or any(self.where[b] != mark for b in queue):
                 raise InvariantError("a queue and the marks of its blocks disagree")
-        if self.resident() > self.capacity or len(self.ghost) > self.ghost_cap:
-            raise InvariantError("a queue is longer than its capacity")
+        if not self.where.count(_GHOST) == self.ghost_live <= self.ghost_cap:
+            raise InvariantError(f"{self.where.count(_GHOST)} ghosts, {self.ghost_live} counted")
+        if self.resident() > self.capacity:
+            raise InvariantError("the queues are longer than the capacity")
 
 
 SPEC = PolicySpec(
