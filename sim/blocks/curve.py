@@ -17,6 +17,7 @@ replays of ``flat_belady`` in every field, on random logs; both, plain list-base
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush, heappushpop, heapreplace
 
@@ -86,9 +87,10 @@ def belady_curve(
             found.append(k)
         start += length
     curve = {}
+    at_least = Counter(least)
     misses = len(least)
     for shelf, (capacity, found) in enumerate(zip(rooms, matched, strict=True)):
-        misses -= least.count(shelf)
+        misses -= at_least[shelf]
         hits = sum(found)
         if bypass and hits + misses != len(least):
             raise InvariantError(f"capacity {capacity}: a block is kept without its prefix")

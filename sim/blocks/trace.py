@@ -145,21 +145,18 @@ class BlockTrace:
         >>> BlockTrace.intern([[7, 8], [8]], [1024, 512], by_path=True).blocks
         [[0, 1], [2]]
         """
-        blocks: list[list[int]] = []
-        if by_path:
-            paths: dict[tuple[int, Hashable], int] = {}
-            for ids in hash_ids:
-                path: list[int] = []
-                above = -1
-                for block in ids:
-                    above = paths.setdefault((above, block), len(paths))
-                    path.append(above)
-                blocks.append(path)
-        else:
-            number: dict[Hashable, int] = {}
-            for ids in hash_ids:
-                blocks.append([number.setdefault(block, len(number)) for block in ids])
-        return cls(blocks, list(lengths), block_size)
+        number: dict[Hashable, int] = {}
+        blocks = [[number.setdefault(block, len(number)) for block in ids] for ids in hash_ids]
+        made = cls(blocks, list(lengths), block_size)
+        if made.fixes_prefix or not by_path:
+            return made  # where every id has one predecessor, pairs have the numbers of their ids
+        paths: dict[int, int] = {}
+        for ids in blocks:
+            above = -1
+            for i, block in enumerate(ids):
+                pair = (above + 1) * len(number) + block
+                ids[i] = above = paths.setdefault(pair, len(paths))
+        return cls(blocks, made.lengths, block_size)
 
     @classmethod
     def from_requests(

@@ -236,6 +236,24 @@ def test_vllm_refuses_ids_that_do_not_fix_their_prefix() -> None:
     assert BlockTrace.intern([[1, 2], [2, 1]], [1024, 1024], by_path=True).fixes_prefix
 
 
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=9), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_a_block_by_path_is_its_predecessor_and_its_id(paths: list[list[str]], whole: bool) -> None:
+    if whole:  # ids that fix their prefix
+        paths = [["".join(p[: i + 1]) for i in range(len(p))] for p in paths]
+    number: dict[tuple[int, str], int] = {}
+    dense: list[list[int]] = []
+    for path in paths:
+        above = -1
+        dense.append([])
+        for block in path:
+            above = number.setdefault((above, block), len(number))
+            dense[-1].append(above)
+    made = BlockTrace.intern(paths, [9] * len(paths), by_path=True)
+    assert made == BlockTrace(dense, [9] * len(paths))
+    assert made.fixes_prefix
+
+
 def test_small_queue_is_rounded_to_even() -> None:
     assert queue_sizes(4096, 0.1) == (410, 3686)
     assert queue_sizes(25, 0.1) == (2, 23)
