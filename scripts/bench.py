@@ -14,15 +14,23 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from measuring import RESULTS, arguments
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run them; the exit code is the worst of theirs."""
+    """Run them; the exit code is the worst of theirs, 1 for one that a signal ended."""
     parser = arguments(__doc__)
     parser.set_defaults(results=RESULTS)
     args = parser.parse_args(argv)
+    try:  # now, not after the measurements
+        args.results.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=args.results):
+            pass
+    except OSError as error:
+        print(f"{args.results}: cannot be written to: {error.strerror}", file=sys.stderr)
+        return 2
     print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}")
     passed = ["--traces", str(args.traces), "--results", str(args.results)]
     passed += ["--full"] if args.full else []
@@ -30,7 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         print(f"\n{script.name}", flush=True)
         done = subprocess.run([sys.executable, str(script), *passed], check=False)
-        worst = max(worst, done.returncode)
+        if done.returncode < 0:
+            print(f"{script.name}: ended by signal {-done.returncode}", file=sys.stderr)
+        worst = max(worst, 1 if done.returncode < 0 else done.returncode)
     return worst
 
 

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from capture_check import Capture, fetch, read_body, read_head
-from measuring import Results, arguments
+from measuring import Results, arguments, positive
 
 EVENTS = 50
 ANSWER = json.dumps(
@@ -163,7 +163,7 @@ def measure(results: Results, port: int, capture: Capture, rounds: int) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
     parser = arguments(__doc__)
-    parser.add_argument("--rounds", type=int, metavar="N")
+    parser.add_argument("--rounds", type=positive, metavar="N")
     parser.add_argument("--serve", action="store_true", help="be the server (for this script)")
     args = parser.parse_args(argv)
     if args.serve:

@@ -9,11 +9,12 @@ they do not grow with the resident tree. Nothing here passes or fails.
 
 from __future__ import annotations
 
+import statistics
 import sys
 from functools import partial
 
 from bench_replay import timed
-from measuring import Results, arguments
+from measuring import Results, arguments, positive
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -37,7 +38,7 @@ def fresh(
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
     parser = arguments(__doc__)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--repeats", type=positive, default=REPEATS)
     args = parser.parse_args(argv)
     file = args.traces / "conversation_trace.jsonl"
     if not file.exists():
@@ -65,10 +66,11 @@ def main(argv: list[str] | None = None) -> int:
         for engine in ("interned", "nodes"):
             results.figure(
                 f"cosigned at {percent} percent",
-                1000 * seconds["cosigned"],
+                1000 * statistics.median(seconds["cosigned"]),
                 "ms",
                 yardstick=f"lru, {engine} engine",
-                yardstick_value=1000 * seconds[engine],
+                yardstick_value=1000 * statistics.median(seconds[engine]),
+                spread=[1000 * s for s in seconds["cosigned"]],
             )
         results.figure(
             f"accounts changed an event at {percent} percent", counted.entries / events, "accounts"

@@ -25,7 +25,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before numpy loads
 
 import numpy as np
-from measuring import Results, arguments
+from measuring import Results, arguments, positive
 
 from cache_worthy.sim.engine import (
     STUDY_MODEL,
@@ -83,7 +83,7 @@ def profile(transformer: Transformer, on: bool, functions: int, prefix: int = 25
 def main(argv: list[str] | None = None) -> int:
     """Measure and print."""
     parser = arguments(__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=positive, default=7)
     parser.add_argument("--functions", type=int, default=8)
     args = parser.parse_args(argv)
     transformer = Transformer(STUDY_MODEL)

@@ -2,7 +2,8 @@
 
 A :class:`Results` prints its figures as they come and writes ``bench/results/NAME.json``: the
 machine (CPU model, cores, memory; no name of it and no path), its load, Python, the versions of
-what took part, the commit, and each figure with the yardstick of the same run and their ratio.
+what took part, the commit (and whether the tree had changes), and each figure with the yardstick of
+the same run, their ratio and, of several rounds, the least and the most.
 Only ratios travel between machines, and those with care.
 """
 
@@ -44,12 +45,15 @@ class Usage:
         Peak resident memory (2**20 bytes) of the process or of its largest child, whichever is
         more: for a program that works in a child beside its own data this is less than the sum.
     stdout : str
+    rounds : tuple of Usage
+        Where these are medians: what they are medians of.
     """
 
     seconds: float
     cpu: float
     megabytes: float
     stdout: str
+    rounds: tuple[Usage, ...] = ()
 
 
 #: Starts the command from a process of a few megabytes: Linux puts the peak of whoever starts a
@@ -130,14 +134,19 @@ def _load() -> list[float] | None:
         return None
 
 
-def _git(*arguments: str) -> str:
+def _git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return None
     return done.stdout.strip()
+
+
+def _changes() -> str | None:
+    """What is not committed, new files too; results written before are no change of it."""
+    return _git("status", "--porcelain", "--", ".", ":!bench/results")
 
 
 def _versions() -> dict[str, str]:
@@ -148,6 +157,13 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def positive(text: str) -> int:
+    """A number of rounds, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected 1 or more")
+    return int(text)
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -186,6 +202,9 @@ class Results:
     facts: dict[str, Any] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     load_before: list[float] | None = field(default_factory=_load)
+    # As it was before the measurement: a commit may be made while it runs.
+    commit: str | None = field(default_factory=lambda: _git("rev-parse", "HEAD"))
+    changes: str | None = field(default_factory=_changes)
 
     def figure(
         self,
@@ -196,8 +215,9 @@ class Results:
         yardstick: str = "",
         yardstick_value: float | None = None,
         more_is_better: bool = False,
+        spread: Sequence[float] = (),
     ) -> None:
-        """Keep and print one figure.
+        """Keep and print one figure; of ``spread``, all that was measured, the least and the most.
 
         The ratio is over the yardstick's value, in the direction that makes more than 1 better
         than the yardstick: how many times faster, or smaller.
@@ -206,6 +226,8 @@ class Results:
         if yardstick_value is not None and value and yardstick_value:
             ratio = value / yardstick_value if more_is_better else yardstick_value / value
         row: dict[str, Any] = {"name": name, "value": _rounded(value), "unit": unit}
+        if len(spread) > 1:
+            row["spread"] = [_rounded(min(spread)), _rounded(max(spread))]
         text = f"  {name:<58}{value:12.4g} {unit:<10}"
         if yardstick_value is not None:
             row["yardstick"] = {"name": yardstick, "value": _rounded(yardstick_value)}
@@ -226,11 +248,8 @@ class Results:
         return {
             "bench": self.name,
             "about": self.about,
-            "commit": _git("rev-parse", "HEAD") or None,
-            # Other results, written before this one, are no change of what was measured.
-            "uncommitted_changes": bool(
-                _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
-            ),
+            "commit": self.commit,
+            "uncommitted_changes": None if self.changes is None else bool(self.changes),
             "python": platform.python_version(),
             "versions": _versions(),
             "machine": {
@@ -247,12 +266,24 @@ class Results:
         }
 
     def write(self, folder: Path | None) -> None:
-        """Write ``NAME.json`` into ``folder``; None writes nothing."""
+        """Write ``NAME.json`` into ``folder``, whole or not at all; None writes nothing.
+
+        Raises
+        ------
+        SystemExit
+            If it cannot be written; the figures are printed by then.
+        """
         if folder is None:
             return
-        folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.document(), indent=1, ensure_ascii=False)
-        (folder / f"{self.name}.json").write_text(text + "\n", encoding="utf-8")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=folder) as beside:
+                new = Path(beside) / "new.json"
+                new.write_text(text + "\n", encoding="utf-8")
+                os.replace(new, folder / f"{self.name}.json")
+        except OSError as error:
+            raise SystemExit(f"{folder}: {self.name}.json not written: {error.strerror}") from None
 
 
 def _rounded(value: float) -> float:

@@ -43,6 +43,7 @@ def test_rounds_alternate_and_the_median_counts() -> None:
     found = script.alternate({"a": ["a"], "b": ["b"]}, 3, run)
     assert order == ["a", "b"] * 3
     assert (found["a"].seconds, found["b"].seconds) == (3.0, 4.0)
+    assert [u.seconds for u in found["a"].rounds] == [1.0, 3.0, 5.0]
 
 
 def test_a_missing_peer_is_said(

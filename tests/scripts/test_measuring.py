@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import measuring
 import pytest
+
+import bench
 
 
 def test_a_process_is_measured_by_itself() -> None:
@@ -40,6 +44,84 @@ def test_ratios_point_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert "SKIPPED: the peer" in captured.err
     assert "peer 6, ratio 3" in captured.out
+
+
+def test_what_was_there_before_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "one.json"
+    old.write_text("old", encoding="utf-8")
+    results = measuring.Results("one", "a test")
+
+    def full(file: Path, text: str, **options: object) -> int:
+        with open(file, "w") as out:
+            out.write(text[:10])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(SystemExit, match=r"one\.json not written: No space left"):
+            results.write(tmp_path)
+    assert [f.name for f in tmp_path.iterdir()] == ["one.json"]
+    assert old.read_text(encoding="utf-8") == "old"
+    with pytest.raises(SystemExit, match="not written: File exists"):
+        results.write(old)
+    results.write(tmp_path)
+    assert json.loads(old.read_text(encoding="utf-8"))["bench"] == "one"
+
+
+def test_the_commit_is_that_of_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter(["aaa", " M file"])
+    monkeypatch.setattr(measuring, "_git", lambda *arguments: next(found))
+    document = measuring.Results("one", "a test").document()
+    assert (document["commit"], document["uncommitted_changes"]) == ("aaa", True)
+    monkeypatch.setattr(measuring, "_git", lambda *arguments: None)
+    document = measuring.Results("one", "a test").document()
+    assert (document["commit"], document["uncommitted_changes"]) == (None, None)
+
+
+def test_new_files_are_changes_and_results_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "ROOT", tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name, changed in (("bench/results/one.json", False), ("new.py", True)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+        assert bool(measuring._changes()) == changed
+
+
+def test_the_spread_stands_beside_a_median() -> None:
+    results = measuring.Results("one", "a test")
+    results.figure("time", 2.0, "s", spread=[2.5, 1.123456789, 2.0])
+    results.figure("once", 2.0, "s", spread=[2.0])
+    assert results.figures[0]["spread"] == [1.1235, 2.5]
+    assert "spread" not in results.figures[1]
+
+
+def test_no_round_is_no_number_of_rounds() -> None:
+    assert measuring.positive("3") == 3
+    for text in ("0", "-1", "x", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match="expected 1 or more"):
+            measuring.positive(text)
+
+
+@pytest.mark.parametrize(("end", "code"), [("os.kill(os.getpid(), 9)", 1), ("sys.exit(2)", 2)])
+def test_the_worst_script_counts(
+    end: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bench_one.py").write_text(f"import os, sys\n{end}\n", encoding="utf-8")
+    (tmp_path / "bench_two.py").write_text("", encoding="utf-8")
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
+    assert bench.main(["--results", str(tmp_path / "results")]) == code
+
+
+def test_a_folder_that_takes_no_results_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
+    (tmp_path / "bench_one.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    (tmp_path / "file").touch()
+    assert bench.main(["--results", str(tmp_path / "file")]) == 2
+    assert "cannot be written to" in capsys.readouterr().err
 
 
 def test_committed_results_name_no_machine_and_no_path() -> None:
