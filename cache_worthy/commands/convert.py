@@ -6,7 +6,11 @@ it is not 512. Under --order file, times that step back are left out, as a reade
 A name that ends in .gz or .zst is written compressed.
 
 --anonymise is for sharing a trace without its content: block ids are replaced by keyed hashes under
-a fresh secret key that is thrown away, and times count from the first request in whole minutes.
+a fresh secret key that is thrown away, and times count from the first request in milliseconds rounded
+down to whole minutes. For that a log's times are taken as seconds, milliseconds, micro- or nanoseconds
+since 1970 where their size says so, and as milliseconds otherwise: times in seconds from the log's own
+start, of a format that does not say so, become coarser still (60,000 of them are one step). The order
+of the requests stays the log's.
 What a reader still learns: the length of every prompt and answer, how many requests there were in
 each minute and in which order, their priorities as ranks, and which requests share how long a prefix (so, how many different
 preambles there are and how long conversations run). No text, token, model, tenant or request id is
@@ -19,6 +23,7 @@ import argparse
 import gzip
 import json
 import secrets
+from fractions import Fraction
 from itertools import pairwise
 
 from cache_worthy import arguments as arg
@@ -64,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     times = [r.timestamp for r in log.requests if r.timestamp is not None]
     timed = all(a <= b for a, b in pairwise(times))
     start = times[0] if times else 0
-    step = STEP * _per_millisecond(max(times, default=0))
+    step = STEP * _per_millisecond(start, max(times, default=0))
     lines: list[str] = []
     # 0 is what a record without a priority has, so ranks count from it to both sides.
     levels = sorted({r.priority for r in log.requests} | {0})
@@ -102,14 +107,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _per_millisecond(time: float) -> int:
-    """Units of a log's times in a millisecond; a log may count micro- or nanoseconds since 1970.
+def _per_millisecond(first: float, last: float) -> Fraction:
+    """Units of a log's times in a millisecond; it may count seconds to nanoseconds since 1970.
 
-    As milliseconds such numbers would be later than the year 5138.
+    As milliseconds, micro- and nanoseconds of today would be later than the year 5138, and seconds
+    of today in January 1970: no log begins there that counts milliseconds, neither since 1970 nor
+    since its own start.
 
     Examples
     --------
-    >>> _per_millisecond(1_770_000_000_000), _per_millisecond(1_770_000_000_000_000)
-    (1, 1000)
+    >>> [str(_per_millisecond(t, t)) for t in (1_770_000_000, 1_770_000_000_000, 1.77e15)]
+    ['1/1000', '1', '1000']
+    >>> str(_per_millisecond(0, 3_000_000_000))
+    '1'
     """
-    return 10**6 if time >= 10**17 else 10**3 if time >= 10**14 else 1
+    if first >= 10**9 and last < 10**11:
+        return Fraction(1, 1000)
+    return Fraction(10**6 if last >= 10**17 else 10**3 if last >= 10**14 else 1)

@@ -36,6 +36,7 @@ from cache_worthy.ingest import (
 )
 from cache_worthy.ingest.blocks import Cutter
 from cache_worthy.ingest.evidence import Evidence
+from cache_worthy.ingest.lengths import Lengths
 from cache_worthy.ingest.options import IngestOptions
 from cache_worthy.ingest.reader import HINT, Broken, parse_line, plain_parser, read_records
 from cache_worthy.ingest.record import (
@@ -53,7 +54,7 @@ from cache_worthy.ingest.source import Source
 from cache_worthy.ingest.times import to_ms
 from cache_worthy.sim.columns import Column, RequestTable, grown
 from cache_worthy.sim.errors import TraceError
-from cache_worthy.sim.trace import BlockId, Request
+from cache_worthy.sim.trace import Request
 
 FORMATS: tuple[Format, ...] = (
     bailian,
@@ -84,12 +85,6 @@ NO_MODEL = "(none)"
 
 HELD = 64
 """Requests that may wait at once for the line that names their adapter."""
-
-CUT_LENGTH = 32
-"""Least length of equal prompts that may be a limit of the log."""
-
-SEEN_LENGTHS = 1000
-"""Different prompt lengths kept to tell whether a log's lengths vary."""
 
 _NOT_PLAIN = {"block_size", "model", "cache_salt", "status"}
 _INTEGER = {int}
@@ -304,10 +299,7 @@ class _Reading:
         self.short = (options.model, options.model_field, options.salt_field) == (None,) * 3
         self.plain = 0
         self.mismatches = self.perhaps_cut = 0
-        self.lengths: set[int] = set()
-        self.greatest = 0
-        self.at_longest: set[BlockId] = set()
-        self.longest: list[tuple[int, int]] = []  # place among the requests, whole blocks
+        self.lengths = Lengths()
         if options.format != "auto":
             names = {f.NAME: f for f in FORMATS}
             if options.format not in names:
@@ -589,41 +581,23 @@ class _Reading:
         self._time(time if prompt.exact is None else prompt.exact)
 
     def _watch_lengths(self, prompt: Prompt, request: Request) -> None:
-        """Different prompts of one greatest length: what ``--max-log-len`` leaves, or chance."""
         content = prompt.content
+        by_characters = isinstance(content, str) and self.cutter.encode is None
+        a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
         size = len(content) if isinstance(content, str) else request.input_length
-        if len(self.lengths) < SEEN_LENGTHS:
-            self.lengths.add(size)
-        if size > self.greatest:
-            self.greatest = size
-            self.longest.clear()
-            self.at_longest.clear()
-        if size == self.greatest:
-            by_characters = isinstance(content, str) and self.cutter.encode is None
-            a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
-            length = size if by_characters else request.input_length
-            self.longest.append((len(self.requests), length // (a_block or 1)))
-            if request.hash_ids:
-                self.at_longest.add(request.hash_ids[-1])
+        whole = (size if by_characters else request.input_length) // (a_block or 1)
+        last = request.hash_ids[-1] if request.hash_ids else None
+        place = len(self.requests)
+        if prompt.characters is None:
+            self.lengths.watch(place, size, whole, last)
+        else:
+            self.lengths.watch_both(place, prompt.characters, size, whole, last)
 
     def _judge_lengths(self) -> None:
-        """Whether the longest prompts are cut without a mark (see the vLLM format).
-
-        Many different ones of exactly one greatest length may be. They count as cut, and lose their
-        partial block, where that length is a number people set and enough shorter prompts of other
-        lengths stand beside them; otherwise they are only counted.
-        """
-        most, count = self.greatest, len(self.longest)
-        if most < CUT_LENGTH or len(self.at_longest) < 3 or 20 * count <= len(self.requests):
-            return
-        shorter = len(self.requests) - count
-        varied = len(self.lengths - {most}) >= 3 and 20 * shorter >= len(self.requests)
-        if not (varied and (most % 100 == 0 or most % 256 == 0 or most & (most - 1) == 0)):
-            self.perhaps_cut = count
-            return
-        self.cut += count
-        # Prompts of one length may also be chance, so one without a whole block stays.
-        self.requests = self.requests.shortened({p: n for p, n in self.longest if n})
+        whole, self.perhaps_cut = self.lengths.judge(len(self.requests))
+        self.cut += len(whole)
+        if whole:  # may still be chance, so one without a whole block stays
+            self.requests = self.requests.shortened({p: n for p, n in whole.items() if n})
 
     def log(self) -> Log:
         """The log, once every file is read.

@@ -11,8 +11,10 @@ markers and in where tools stand, not in what two prompts share, apart from mark
   message, tool results under the role ``ipython``, and the opening of the answer.
 
 The same in all: JSON (tools, arguments) has sorted keys and no spaces; ids of tool calls, reasoning
-of earlier turns and fields beside role and content are not rendered; an image or file stands as one
-marker with the digest of its source, so its own tokens are not counted.
+of earlier turns and fields beside role and content are not rendered; an image, a sound or a file
+stands as one marker with the digest of its source, so its own tokens are not counted. The source is
+what is inside (base64) or the address, the same in every vendor's form, and ``detail`` where one is
+asked for; names and media types are no part of it.
 """
 
 from __future__ import annotations
@@ -182,11 +184,69 @@ def _part(
         texts.append(str(part["text"]))
     elif what in (None, "text") and isinstance(part.get("content"), str):
         texts.append(str(part["content"]))
+    elif (text := _text_document(part)) is not None:
+        texts.append(text)
+    elif (source := _media(part)) is not None:
+        texts.append(_marker("media", source))
     else:
         # A cache breakpoint moves from turn to turn and is no part of what the model reads.
         source = canonical({k: v for k, v in part.items() if k != "cache_control"})
-        digest = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        texts.append(f"<|{what if isinstance(what, str) else 'part'}:{digest}|>")
+        texts.append(_marker(what if isinstance(what, str) else "part", source))
+
+
+def _text_document(part: dict[str, object]) -> str | None:
+    """The text of a document that is plain text (Anthropic), which the model reads as it is."""
+    source = part.get("source")
+    if not isinstance(source, dict) or source.get("type") != "text":
+        return None
+    data = source.get("data")
+    return data if isinstance(data, str) else None
+
+
+def _marker(what: str, source: str) -> str:
+    digest = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"<|{what}:{digest}|>"
+
+
+_HOLDERS = ("source", "image_url", "video_url", "audio_url", "input_audio", "file", "inline_data",
+            "inlineData", "file_data", "fileData")  # fmt: skip
+_INSIDE = ("data", "file_data")
+_ADDRESS = ("url", "uri", "file_uri", "fileUri", "file_id", "fileId")
+
+
+def _media(part: dict[str, object]) -> str | None:
+    """What an image, a sound or a file is, in one form for all vendors; None for anything else.
+
+    OpenAI (chat, responses), Anthropic, Gemini and OpenTelemetry write the same in other fields.
+
+    Examples
+    --------
+    >>> a = _media({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}})
+    >>> b = _media({"type": "image", "source": {"type": "base64", "data": "AAAA"}})
+    >>> a == b == _media({"type": "blob", "modality": "image", "content": "AAAA"})
+    True
+    """
+    for name in ("", *_HOLDERS):
+        holder = part.get(name) if name else part
+        holder = {"url": holder} if isinstance(holder, str) else holder
+        if not isinstance(holder, dict):
+            continue
+        inside = next((v for k in _INSIDE if isinstance(v := holder.get(k), str)), None)
+        if holder is part and part.get("type") in ("blob", "binary"):
+            content = part.get("content")
+            inside = content if isinstance(content, str) else None
+        address = next((v for k in _ADDRESS if isinstance(v := holder.get(k), str)), None)
+        if address is not None and address.startswith("data:"):
+            inside = address
+        if inside is None and address is None:
+            continue
+        detail = holder.get("detail", part.get("detail"))
+        asked = f"{detail}:" if isinstance(detail, str) and detail != "auto" else ""
+        if inside is None:
+            return f"{asked}{address}"
+        data = inside.partition(",")[2] if inside.startswith("data:") else inside
+        return asked + "".join(data.split()).rstrip("=").replace("-", "+").replace("_", "/")
+    return None
 
 
 def _call(call: object) -> tuple[str, str]:

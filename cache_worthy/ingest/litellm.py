@@ -3,11 +3,12 @@
 Prompts are stored only where the operator turned that on. The proxy cuts long strings in the middle
 and leaves a mark; only what stands before the first mark is used, in whole blocks.
 
-Since v1.111 the callback ``prefix_block_hashes`` writes keyed ids of whole prefixes, the partial
-last block included, to the row's metadata; where a row has them they are used, and no prompt is
-needed. Its documentation names the ids and not the fields around them, so they are read by their
-shape: the list of strings under that name, or the one such list in the object there, and
-``block_size`` beside it. Where no size is stated, give --block-size.
+Since v1.111 the callback ``prefix_block_hashes`` writes keyed ids of whole prefixes (chained
+HMAC-SHA256, 16 hexadecimal digits each), the partial last block included, to the row's metadata;
+where a row has them they are used, and no prompt is needed. *Not verified:* the names of the fields.
+The documentation names none, and no release with the callback could be looked at (1.110.2 has none).
+So they are read by their shape: the list of strings under that name, or the one such list in the
+object there, and ``block_size`` beside it. Where no size is stated, give --block-size.
 """
 
 from __future__ import annotations

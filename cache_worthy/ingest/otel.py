@@ -129,7 +129,7 @@ def _span(span: dict[str, object]) -> Prompt | None:
         raise Unusable(NO_PROMPT)
     body: dict[str, object] = {
         "system": parsed(found.get("gen_ai.system_instructions")),
-        "tools": parsed(found.get("gen_ai.tool.definitions")),
+        "tools": _tools(found),
         "messages": messages,
     }
     try:
@@ -154,10 +154,44 @@ def _milliseconds(nano: int) -> int | float:
 
 
 def _numbered(found: dict[str, object]) -> list[object]:
-    """Messages spread over ``gen_ai.prompt.0.role``, ``gen_ai.prompt.0.content``, …"""
+    """Messages spread over ``gen_ai.prompt.0.role``, ``gen_ai.prompt.0.content``, … (OpenLLMetry).
+
+    The calls of a message stand as ``tool_calls.0.name`` and ``.arguments``, under ``.function`` in
+    between, or whole under ``tool_calls`` as JSON; all three are written by instrumentations.
+
+    Examples
+    --------
+    >>> _numbered({"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.tool_calls.0.name": "f"})
+    [{'role': 'assistant', 'content': '', 'tool_calls': [{'name': 'f'}]}]
+    """
     out: list[object] = []
-    while f"gen_ai.prompt.{len(out)}.role" in found:
+    while True:
         at = f"gen_ai.prompt.{len(out)}"
+        calls = parsed(found.get(f"{at}.tool_calls"))
+        if not isinstance(calls, list):
+            calls = _listed(found, f"{at}.tool_calls", ("name", "arguments"))
         content = parsed(found.get(f"{at}.content", ""))
-        out.append({"role": found[f"{at}.role"], "content": content})
-    return out
+        if f"{at}.role" not in found and not content and not calls:
+            return out
+        message: dict[str, object] = {"role": found.get(f"{at}.role", ""), "content": content}
+        out.append({**message, "tool_calls": calls} if calls else message)
+
+
+def _listed(found: dict[str, object], name: str, fields: tuple[str, ...]) -> list[object]:
+    """Objects spread over ``name.0.field``, ``name.1.field``, …"""
+    out: list[object] = []
+    while True:
+        at = f"{name}.{len(out)}."
+        one = {f: found[k] for f in fields for k in (f"{at}{f}", f"{at}function.{f}") if k in found}
+        if not one:
+            return out
+        out.append(one)
+
+
+def _tools(found: dict[str, object]) -> object:
+    """Tool definitions: as one list, or spread over ``llm.request.functions.0.name``, …"""
+    for name in ("gen_ai.tool.definitions", "llm.request.functions"):
+        if isinstance(listed := parsed(found.get(name)), list):
+            return listed
+    tools = _listed(found, "llm.request.functions", ("name", "description", "parameters"))
+    return [{k: parsed(v) for k, v in tool.items()} for tool in tools if isinstance(tool, dict)]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from cache_worthy.ingest.containers import without_wrapping
 from cache_worthy.ingest.source import LongLine, Source
 
 HINT = "expected one JSON object a line"
@@ -84,7 +85,7 @@ def read_records(
     take : callable
         Of JSON lines, offered each line as it is stored; one that it takes does not come out here.
     """
-    head, stream = source.open()
+    head, stream = without_wrapping(source, *source.open())
     if plain:
         return _text_lines(source, stream)
     start = head.lstrip()

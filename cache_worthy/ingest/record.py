@@ -72,6 +72,8 @@ class Prompt:
         A later record with this request id names its salt and answers (vLLM at DEBUG).
     may_be_cut : bool
         The log may hold only a beginning, and nothing in the record says so.
+    characters : int or None
+        Of the text, where the record has it beside the token ids.
     """
 
     content: Blocks | Tokens | Chat | str
@@ -89,6 +91,7 @@ class Prompt:
     exact: int | None = None
     unfinished: bool = False
     may_be_cut: bool = False
+    characters: int | None = None
 
 
 class Unusable(Exception):

@@ -164,11 +164,11 @@ class Source:
             self._file = None if standard else stream
             raw = io.BufferedReader(_Tee(stream, self._digest), BUFFER)
             head = raw.read(HEAD)
-            whole: io.BufferedReader = io.BufferedReader(_Rejoined(head, raw), BUFFER)
+            whole = rejoined(head, raw)
             if head.startswith((GZIP, ZSTD)):
                 inner = _gzip(whole) if head.startswith(GZIP) else _zstd(whole, self.name)
                 head = b"".join(_until(self.pieces(inner, 1 << 12), HEAD))
-                whole = io.BufferedReader(_Rejoined(head, inner), BUFFER)
+                whole = rejoined(head, inner)
         except OSError as error:
             raise self._unreadable(error) from error
         for magic, what in _BINARY:
@@ -250,6 +250,11 @@ class Source:
                 raise TraceError(f"{self.name}: line {number}: {self.too_long}")
             rest = stream.readline(HEAD)
         return found
+
+
+def rejoined(head: bytes, stream: IO[bytes]) -> io.BufferedReader:
+    """A stream with its first bytes put back."""
+    return io.BufferedReader(_Rejoined(head, stream), BUFFER)
 
 
 def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:

@@ -5,12 +5,8 @@ line does no harm. At DEBUG the adapter and ``n`` stand on the INFO line that fo
 request id. The time has no year; a step back of half a year is a new year.
 
 ``--max-log-len N`` cuts the text to N characters and the ids to N, and leaves no mark (vLLM's
-request logger, to the current one). What a line shows of it: as many ids as characters, which only
-the cut makes; that request counts as cut. A line with both, in other numbers, has all its ids. Where
-only one of them is logged, many prompts of exactly the same, greatest length are all there is to
-see, and equal prompts of a benchmark look the same. So they count as cut only when that length is a
-number people set (a multiple of 100 or 256, or a power of two) and enough shorter prompts of other
-lengths stand beside them; otherwise nothing is dropped, and the log's counts say "perhaps cut".
+request logger, to the current one). :mod:`cache_worthy.ingest.lengths` judges by the lengths of all
+lines which prompts are cut.
 """
 
 from __future__ import annotations
@@ -41,9 +37,6 @@ _TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\
 _IDS = "prompt_token_ids: "
 _LORA = "lora_request: LoRARequest("
 _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
-
-EVIDENT = 32
-"""Characters and token ids of one number that are no chance any more."""
 
 HEAD_LENGTH = 600
 """Characters in which a line says what it is: prefix, time, place in the code, request id."""
@@ -107,10 +100,10 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
             timestamp=_time(record[: match.start()]),
             salt=None if details else _adapter(rest),
             request_id=request_id,
-            cut=text is not None and tokens is not None and EVIDENT <= len(text) == len(tokens),
             answers=1 if details else _answers(rest),
             unfinished=details,
-            may_be_cut=text is None or tokens is None,
+            may_be_cut=True,
+            characters=None if text is None or tokens is None else len(text),
         ),
     )
 

@@ -77,6 +77,26 @@ def test_anonymise_coarsens_times(run: Run, write: Callable[..., Path]) -> None:
     assert [r["timestamp"] for r in rows(out)] == [0, 0, 60_000, 540_000]
 
 
+@pytest.mark.parametrize("unit", [1000, 10**6, 10**9, 1], ids=["ms", "us", "ns", "s"])
+def test_anonymised_times_are_minutes_in_every_unit(
+    run: Run, write: Callable[..., Path], unit: int
+) -> None:
+    """Time since 1970, as clocks give it: seconds too. The order is kept."""
+    seconds = [1_760_000_000, 1_760_000_059, 1_760_000_060, 1_760_000_601, 1_760_086_400]
+    times = [t * unit + unit // 3 for t in seconds]
+    file = write(*[{"timestamp": t, "prompt": str(i)} for i, t in enumerate(times)])
+    _, out, _ = run("convert", file, "--anonymise", "-q")
+    assert [r["timestamp"] for r in rows(out)] == [0, 0, 60_000, 600_000, 86_400_000]
+
+
+def test_long_logs_of_milliseconds_are_no_seconds(run: Run, write: Callable[..., Path]) -> None:
+    """A month from the log's own start."""
+    times = [0, 59_999, 60_000, 2_592_000_000]
+    file = write(*[{"timestamp": t, "hash_ids": [i]} for i, t in enumerate(times)])
+    _, out, _ = run("convert", file, "--anonymise", "-q")
+    assert [r["timestamp"] for r in rows(out)] == [0, 0, 60_000, 2_592_000_000]
+
+
 def test_nothing_of_the_text_is_written(run: Run) -> None:
     """No word of the traffic, no model, no request id, in either form."""
     import make_format_samples as script

@@ -770,9 +770,26 @@ def test_request_lines_that_are_no_utf8_are_unusable(tmp_path: Path) -> None:
     assert "line 41: not UTF-8" in log.records.first_unusable
 
 
-def test_as_many_ids_as_characters_is_a_cut(write: Write) -> None:
-    line = "INFO 03-04 10:00:0{} [logger.py:39] Received request c{}: prompt: {!r}, params: p, prompt_token_ids: {}."
-    ids = list(range(40))
-    log = read_log(write(line.format(1, 1, "w" * 40, ids), line.format(2, 2, "w" * 90, ids)), SMALL)
-    assert log.records.cut == 1
-    assert [len(r.hash_ids) for r in log.requests] == [2, 3]
+def both(n: int, characters: int, ids: int) -> str:
+    """A line with a text and token ids, different from every other ``n``."""
+    text, tokens = f"{n} ".ljust(characters, "w"), [n] * ids
+    return f"INFO 03-04 10:00:{n:02} [logger.py:39] Received request c{n}: prompt: {text!r}, params: p, prompt_token_ids: {tokens}."
+
+
+@pytest.mark.parametrize(
+    ("lines", "cut", "perhaps", "blocks"),
+    [
+        ([(40, 40), (40, 40), (40, 11)], 2, 0, [2, 2, 1]),  # cut at 40
+        ([(40, 40), (30, 11)], 0, 1, [3, 1]),  # one may be chance
+        ([(40, 40), (90, 40)], 0, 0, [3, 3]),  # a text of 90 characters: no limit at 40
+        ([(40, 40), (40, 40), (35, 35)], 0, 2, [3, 3, 3]),  # a tokeniser of one id a character
+        ([(20, 20), (20, 20)], 0, 0, [2, 2]),  # too short for a limit
+    ],
+)
+def test_as_many_ids_as_characters_is_a_cut(
+    write: Write, lines: list[tuple[int, int]], cut: int, perhaps: int, blocks: list[int]
+) -> None:
+    """Where two different prompts show it, at the greatest length, and no shorter one does."""
+    log = read_log(write(*[both(n, *line) for n, line in enumerate(lines)]), SMALL)
+    assert (log.records.cut, log.records.perhaps_cut) == (cut, perhaps)
+    assert [len(r.hash_ids) for r in log.requests] == blocks

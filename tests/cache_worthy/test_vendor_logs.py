@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -194,6 +195,66 @@ def test_a_span_without_messages_does_not_hide_the_others(write: Write) -> None:
     }
     log = read_log(write(document(*[span(str(n)) for n in range(30)], empty)))
     assert (len(log.requests), log.records.unusable) == (30, 1)
+
+
+CHAT: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "The weather in Graz and in Linz?"},
+    {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"city":"Graz"}'}},
+        {"id": "c2", "type": "function", "function": {"name": "see", "arguments": '{"city": "Linz"}'}},
+    ]},
+    {"role": "tool", "tool_call_id": "c1", "content": "rain"},
+    {"role": "tool", "tool_call_id": "c2", "content": "sun"},
+]  # fmt: skip
+TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}},
+    {"type": "function", "function": {"name": "see", "parameters": {"type": "object"}}},
+]  # fmt: skip
+
+
+def numbered(form: str) -> dict[str, object]:
+    """The attributes of OpenLLMetry in the forms that instrumentations write."""
+    out: dict[str, object] = {"gen_ai.request.model": "m"}
+    for n, message in enumerate(CHAT):
+        at = f"gen_ai.prompt.{n}"
+        out[f"{at}.role"] = message["role"]
+        if message["content"]:
+            out[f"{at}.content"] = message["content"]
+        calls = message.get("tool_calls")
+        if not isinstance(calls, list):
+            continue
+        if form == "json":
+            out[f"{at}.tool_calls"] = json.dumps(calls)
+            continue
+        for k, call in enumerate(calls):
+            function = "function." if form == "nested" else ""
+            out[f"{at}.tool_calls.{k}.id"] = call["id"]
+            for field in ("name", "arguments"):
+                out[f"{at}.tool_calls.{k}.{function}{field}"] = call["function"][field]
+    if form == "json":
+        return {**out, "llm.request.functions": json.dumps(TOOLS)}
+    for k, tool in enumerate(TOOLS):
+        for field, value in tool["function"].items():
+            value = value if isinstance(value, str) else json.dumps(value)
+            out[f"llm.request.functions.{k}.{field}"] = value
+    return out
+
+
+@pytest.mark.parametrize("form", ["flat", "nested", "json"])
+def test_tool_calls_of_numbered_attributes(write: Write, form: str) -> None:
+    """The same blocks as the request body, calls and tools included."""
+    body = read_log(write({"model": "m", "messages": CHAT, "tools": TOOLS}), SMALL)
+    spans = read_log(write({"attributes": numbered(form)}), SMALL)
+    assert spans.format == "otel"
+    assert [r.hash_ids for r in spans.requests] == [r.hash_ids for r in body.requests]
+    without = {k: v for k, v in numbered(form).items() if "tool_calls" not in k}
+    assert read_log(write({"attributes": without}), SMALL).requests != spans.requests
+
+
+def test_a_numbered_call_that_is_the_whole_prompt(write: Write) -> None:
+    call = {"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.tool_calls.0.name": "f"}
+    assert len(read_log(write({"attributes": call})).requests) == 1
 
 
 def test_nanoseconds_order_spans(write: Write) -> None:
