@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cache_worthy.errors import UsageError
 from cache_worthy.policy_table import PolicyRow, PolicyTable
@@ -55,7 +55,7 @@ class Recoverable:
         "capacity-bound", "policy-bound" or "nothing to recover".
     verdict : str
     certified : bool
-        Whether the number was verified in exact integers (always true; the certificate says how).
+        Always true, and the schema says so: a bound not verified in exact integers is not given.
     solver : str
     """
 
@@ -76,7 +76,7 @@ class Recoverable:
     best_shipped: float | None
     word: str
     verdict: str
-    certified: bool
+    certified: Literal[True]
     policy_class: str
     solver: str
 

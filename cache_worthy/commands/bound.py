@@ -15,6 +15,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Literal
 
 from cache_worthy import arguments as arg
 from cache_worthy.errors import UsageError
@@ -81,6 +82,8 @@ class BoundDocument:
         Over compulsory; 1 where nothing has a cost.
     recoverable_fraction : float or None
         ``1 - lower_bound / lru``: at most this share of lru's cost can go.
+    certified : bool
+        Always true, and the schema says so: a bound not verified in exact integers is not given.
     """
 
     input: BoundInput
@@ -95,7 +98,7 @@ class BoundDocument:
     belady_ratio: float
     lru_ratio: float
     recoverable_fraction: float | None
-    certified: bool
+    certified: Literal[True]
     policy_class: str
     solver: str
     interrupted: bool

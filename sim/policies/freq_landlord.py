@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
-from cache_worthy.sim.tree import Node, Priority
+from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.policies.greedy_dual import GreedyDual
+from cache_worthy.sim.tree import Node
 
 
-class FreqLandlord(EvictionPolicy):
+class FreqLandlord(GreedyDual):
     """Key ``H + freq * cost / size``; ``H`` as in Landlord.
 
     It differs from ``gdsf`` in the ageing rule alone and from ``landlord`` in the frequency alone,
@@ -23,17 +24,5 @@ class FreqLandlord(EvictionPolicy):
         level="max",
     )
 
-    def __init__(self) -> None:
-        self.level = 0.0
-
-    def priority(self, node: Node, clock: int) -> Priority:
-        return node.key
-
-    def on_hit(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.freq * (node.cost / node.size)
-
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.freq * (node.cost / node.size)
-
-    def on_evict(self, node: Node, clock: int) -> None:
-        self.level = max(self.level, node.scalar_key)
+    def worth(self, node: Node) -> float:
+        return node.freq * (node.cost / node.size)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
-from cache_worthy.sim.tree import Node, Priority
+from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.policies.greedy_dual import GreedyDual
+from cache_worthy.sim.tree import Node
 
 
-class GDSF(EvictionPolicy):
+class GDSF(GreedyDual):
     """Key ``H + freq * cost / size``; ``H`` becomes the key of each victim.
 
     Under leaf-only eviction the level may fall: a cheap ancestor can become a leaf after a dear
@@ -23,17 +24,8 @@ class GDSF(EvictionPolicy):
         level="last",
     )
 
-    def __init__(self) -> None:
-        self.level = 0.0
-
-    def priority(self, node: Node, clock: int) -> Priority:
-        return node.key
-
-    def on_hit(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.freq * (node.cost / node.size)
-
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.freq * (node.cost / node.size)
+    def worth(self, node: Node) -> float:
+        return node.freq * (node.cost / node.size)
 
     def on_evict(self, node: Node, clock: int) -> None:
         self.level = node.scalar_key

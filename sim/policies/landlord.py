@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
-from cache_worthy.sim.tree import Node, Priority
+from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.policies.greedy_dual import GreedyDual
+from cache_worthy.sim.tree import Node
 
 
-class Landlord(EvictionPolicy):
+class Landlord(GreedyDual):
     """Key ``H + cost / size``; ``H`` rises to the key of each victim and never falls.
 
     The rent lowers cost per size of every resident node alike, so the ranking is by a key that
@@ -19,17 +20,5 @@ class Landlord(EvictionPolicy):
     source = "Young 2002, On-Line File Caching, Figure 1"
     key_rule = KeyRule(base="level", weight=lambda size, cost, depth: cost / size, level="max")
 
-    def __init__(self) -> None:
-        self.level = 0.0
-
-    def priority(self, node: Node, clock: int) -> Priority:
-        return node.key
-
-    def on_hit(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.cost / node.size
-
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = self.level + node.cost / node.size
-
-    def on_evict(self, node: Node, clock: int) -> None:
-        self.level = max(self.level, node.scalar_key)
+    def worth(self, node: Node) -> float:
+        return node.cost / node.size

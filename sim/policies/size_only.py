@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cache_worthy.sim.policies.base import EvictionPolicy, KeyRule
-from cache_worthy.sim.tree import Node, Priority
+from cache_worthy.sim.policies.base import KeyRule
+from cache_worthy.sim.policies.greedy_dual import GreedyDual
+from cache_worthy.sim.tree import Node
 
 
-class SizeOnly(EvictionPolicy):
+class SizeOnly(GreedyDual):
     """Key ``H + 1 / size``: Landlord with the cost flattened.
 
     An ablation, not a proposal: it sends large nodes away first.
@@ -17,17 +18,5 @@ class SizeOnly(EvictionPolicy):
     source = "one-term ablation of landlord; no paper"
     key_rule = KeyRule(base="level", weight=lambda size, cost, depth: 1.0 / size, level="max")
 
-    def __init__(self) -> None:
-        self.level = 0.0
-
-    def priority(self, node: Node, clock: int) -> Priority:
-        return node.key
-
-    def on_hit(self, node: Node, clock: int) -> None:
-        node.key = self.level + 1.0 / node.size
-
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = self.level + 1.0 / node.size
-
-    def on_evict(self, node: Node, clock: int) -> None:
-        self.level = max(self.level, node.scalar_key)
+    def worth(self, node: Node) -> float:
+        return 1.0 / node.size

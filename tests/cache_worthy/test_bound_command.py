@@ -15,6 +15,7 @@ from cache_worthy.oracles import bound as bound_module
 from cache_worthy.oracles import solver as solver_module
 from cache_worthy.oracles.groups import trace_of_requests
 from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.schema import schema
 from cache_worthy.sim.cost import BlockCost
 from cache_worthy.sim.trace import load_trace, paths_of
 
@@ -70,6 +71,9 @@ def test_keys_and_values(run: Run, write: Write) -> None:
         1 - data["lower_bound"] / lru["total_cost"]
     )
     assert data["certified"] is True
+    properties = schema("bound")["properties"]
+    assert isinstance(properties, dict)
+    assert properties["certified"]["enum"] == [True]  # no document of an uncertified bound
     assert data["policy_class"].startswith("demand paging with the requested path pinned")
     assert data["interrupted"] is False
 
