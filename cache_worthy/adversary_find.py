@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -93,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.theory.search import cycle_scope, find
 
     check_output(args.output, args.force)
+    if args.state is not None and os.path.realpath(args.state) == os.path.realpath(args.output):
+        raise UsageError(f"--state {args.state}: -o names it too; give each a file of its own")
     if args.k is not None and args.h is not None and args.h > args.k:
         raise UsageError(f"--h {args.h}: expected 1..{args.k}, because --k is {args.k}")
     if args.timeout is not None and not args.timeout > 0:

@@ -2,8 +2,9 @@
 
 JSON lines: a head with what the search is, then one finished piece a line, appended as it finishes.
 A piece says nothing but what its search alone decides, so a resumed search ends as one that was
-never interrupted. The last line may be cut; it is searched again. Nothing is ever overwritten: a
-file of another search, or of another version, is refused.
+never interrupted. The last line may be cut; it is searched again. Every line carries a digest of
+itself, since a digit that changed would be a result that nobody found. Nothing is ever overwritten:
+a file of another search, or of another version, or that a running search writes, is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class _FileState(SearchState):
 
     def keep(self, task: Task, outcome: Outcome) -> None:
         if outcome.complete:
-            _append(self._handle, self._file, {"piece": _key(task), **_plain(outcome)})
+            line = _sealed({"piece": _key(task), **_plain(outcome)})
+            _append(self._handle, self._file, line)
 
 
 @contextlib.contextmanager
@@ -62,7 +64,7 @@ def open_state(file: str | None, parameters: Mapping[str, object]) -> Iterator[S
     ------
     UsageError
         If the file holds something else, another search or another version, or is damaged anywhere
-        but in its last line, or cannot be written.
+        but in its last line, or cannot be written, or another process has it open here.
     """
     if file is None:
         yield SearchState()
@@ -75,6 +77,7 @@ def open_state(file: str | None, parameters: Mapping[str, object]) -> Iterator[S
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise UsageError(f"--state {file}: is no regular file; give the name of one")
+        _lock(handle, file)
         text = Path(file).read_bytes()
         whole, newline, cut = text.rpartition(b"\n")
         first = json.dumps(head).encode()
@@ -92,10 +95,47 @@ def open_state(file: str | None, parameters: Mapping[str, object]) -> Iterator[S
         os.close(handle)
 
 
+def _lock(handle: int, file: str) -> None:
+    """Keep other searches away until the file is closed, where the system can.
+
+    Two that began together would write two heads, and each would cut off what the other is writing.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"--state {file}: another search is writing it; wait for it, or give another name"
+        ) from None
+    except OSError:
+        return
+
+
 def _head(parameters: Mapping[str, object]) -> dict[str, object]:
-    what = {"version": about("theory"), "parameters": jsonable(dict(parameters))}
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    return {"kind": KIND, "digest": digest, **what}
+    return _sealed(
+        {"kind": KIND, "version": about("theory"), "parameters": jsonable(dict(parameters))}
+    )
+
+
+def _sealed(line: Mapping[str, object]) -> dict[str, object]:
+    """A line with its digest."""
+    return {**line, "digest": hashlib.sha256(json.dumps(line).encode()).hexdigest()[:16]}
+
+
+def _opened(text: bytes) -> dict[str, Any]:
+    """The line under a digest; ValueError if it is none or was changed."""
+    try:
+        line = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("not JSON") from error
+    if not isinstance(line, dict):
+        raise ValueError("not an object")  # noqa: TRY004 (what a damaged line is told by)
+    if _sealed({name: value for name, value in line.items() if name != "digest"}) != line:
+        raise ValueError("its digest is of other text")
+    return line
 
 
 def _append(handle: int, file: str, line: Mapping[str, object]) -> None:
@@ -109,34 +149,35 @@ def _append(handle: int, file: str, line: Mapping[str, object]) -> None:
 
 def _read(file: str, lines: list[bytes], head: Mapping[str, Any]) -> dict[str, Outcome]:
     try:
-        first = json.loads(lines[0])
+        first = _opened(lines[0])
         if first["kind"] != KIND:
             raise ValueError
-        version, parameters, digest = first["version"], first["parameters"], first["digest"]
-    except (ValueError, TypeError, KeyError):
+        version, parameters = first["version"], first["parameters"]
+    except (ValueError, KeyError):
         raise UsageError(
-            f"--state {file}: exists and holds something else; give another name"
+            f"--state {file}: exists and holds something else, or its head is damaged; give another "
+            "name"
         ) from None
     if version != head["version"]:
         raise UsageError(
             f"--state {file}: of another version: {version}\n  here it is {head['version']}"
         )
-    if digest != head["digest"]:
+    if parameters != head["parameters"]:
         other = sorted(
             name
             for name in {*parameters, *head["parameters"]}
             if parameters.get(name) != head["parameters"].get(name)
         )
         raise UsageError(
-            f"--state {file}: of a search with other parameters ({', '.join(other) or 'edited'}); "
+            f"--state {file}: of a search with other parameters ({', '.join(other)}); "
             "give them again, or another file"
         )
     found = {}
     for number, line in enumerate(lines[1:], 2):
         try:
-            piece = json.loads(line)
-            found[str(piece["piece"])] = _outcome(piece)
-        except (ValueError, TypeError, KeyError, ArithmeticError) as error:
+            piece = _opened(line)
+            found[piece["piece"]] = _outcome(piece)
+        except (ValueError, KeyError) as error:
             raise UsageError(
                 f"--state {file}:{number}: damaged ({error}); only the last line may be cut"
             ) from None
@@ -173,7 +214,7 @@ def _outcome(piece: Mapping[str, Any]) -> Outcome:
     from cache_worthy.theory.instance import Instance
     from cache_worthy.theory.search import Coverage, Outcome, Witness
 
-    coverage = Coverage(**{name: int(n) for name, n in piece["coverage"].items()})
+    coverage = Coverage(**piece["coverage"])
     kept = piece["witness"]
     if kept is None:
         return Outcome(None, True, coverage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import signal
 import subprocess
@@ -160,15 +162,33 @@ def test_time_out_leaves_a_state_without_what_was_cut_short(run: Run, tmp_path: 
     )
 
 
+def _changed(text: bytes, number: int, drop: str = "digest", **values: object) -> bytes:
+    """The state with another line, under the documented digest of it."""
+    lines = text.splitlines(keepends=True)
+    line = {**json.loads(lines[number]), **values}
+    for name in ("digest", drop):
+        line.pop(name, None)
+    line["digest"] = hashlib.sha256(json.dumps(line).encode()).hexdigest()[:16]
+    return b"".join([*lines[:number], json.dumps(line).encode() + b"\n", *lines[number + 1 :]])
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (lambda text: text.replace(b'"max_nodes": 2', b'"max_nodes": 3'), "other parameters"),
-        (lambda text: text.replace(b"with sources ", b"with sources 0"), "of another version"),
+        (lambda text: _changed(text, 0, version="another"), "of another version"),
+        (lambda text: text.replace(b"with sources ", b"with sources 0"), "its head is damaged"),
         (lambda text: b"dear diary\n", "holds something else"),
         (lambda text: b"dear diary", "holds something else"),
         (lambda text: b"[]\n", "holds something else"),
+        (lambda text: b"[" * 100_000 + b"\n", "holds something else"),
+        (lambda text: b'{"kind": "cache-worthy search state"}\n', "holds something else"),
+        (lambda text: _changed(text, 0, kind="diary"), "holds something else"),
         (lambda text: text.replace(b'"witness"', b'"wetness"', 1), "state:2: damaged"),
+        (lambda text: text.replace(b'"forests": 1', b'"forests": 2', 1), "state:2: damaged"),
+        (lambda text: _changed(text, 1, drop="piece"), "state:2: damaged"),
+        (lambda text: text + b"[]\n", "damaged"),
+        (lambda text: text + b"[" * 100_000 + b"\n", "damaged"),
     ],
 )
 def test_a_state_of_something_else_is_refused_and_kept(
@@ -188,6 +208,31 @@ def test_a_state_of_something_else_is_refused_and_kept(
     assert told in err
     assert len(err.splitlines()) <= 2
     assert file.read_bytes() == changed
+
+
+def test_a_state_that_another_search_writes_is_refused(run: Run, tmp_path: Path) -> None:
+    options = ("--policy", "lru", "--max-nodes", 2, "--max-requests", 3)
+    file = tmp_path / "state"
+    done = run("adversary", "find", *options, "--state", file)
+    before = file.read_bytes()
+    with file.open("r+b") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        code, out, err = run("adversary", "find", *options, "--state", file)
+        assert (code, out) == (2, "")
+        assert "another search is writing it" in err
+        assert file.read_bytes() == before
+    assert run("adversary", "find", *options, "--state", file) == done
+
+
+def test_the_state_is_no_place_for_the_result(run: Run, tmp_path: Path) -> None:
+    options = ("--policy", "lru", "--max-nodes", 2, "--max-requests", 3, "--force")
+    file = tmp_path / "state"
+    (tmp_path / "link").symlink_to(file)
+    for name in (file, tmp_path / "link"):
+        code, out, err = run("adversary", "find", *options, "--state", file, "-o", name)
+        assert (code, out) == (2, "")
+        assert "-o names it too" in err
+        assert not file.exists()
 
 
 def test_a_state_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None:
