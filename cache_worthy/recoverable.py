@@ -108,14 +108,16 @@ def measure_recovery(
     from cache_worthy.oracles.groups import group_references, trace_of_requests
 
     trace = trace_of_requests(paths, cost.cumulative(depth))
+    shared = (trace, group_references(trace))
     blocks = [row.blocks for row in table.rows]
     found = workers.map_tasks(
         functools.partial(_bracket, progress=step if workers is SERIAL else None),
-        (trace, group_references(trace)),
+        shared,
         blocks,
         step=step,
         label=lambda item: f"lower bound at capacity {blocks.index(item) + 1}/{len(blocks)}",
     )
+    workers.forget(shared)
     rows = tuple(_split(row, *bracket) for row, bracket in zip(table.rows, found, strict=True))
     return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
 

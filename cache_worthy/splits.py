@@ -176,6 +176,7 @@ def measure_splits(
             there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
             there = preferring(there, whole, table.outside_oracle_coverage)
         parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
+        workers.forget(mine.forest)
     verdicts = {
         "worth caching": len({p.worth_caching for p in parts}) == 1,
         "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),

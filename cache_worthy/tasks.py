@@ -11,6 +11,7 @@ them half way, and holds whole documents byte for byte against the serial run.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import hashlib
@@ -22,6 +23,7 @@ import queue
 import signal
 import sys
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +43,7 @@ CONNECT_SECONDS = 10.0
 """A scheduler that has not answered by then, or has no worker, is not there."""
 
 LOST_SECONDS = 30.0
-"""A run without any worker for so long is given up; a lost worker that is restarted is back in 3."""
+"""A run without a worker that works for so long is given up; one that is restarted is back in 3."""
 
 RETRIES = 3
 """Times that a task is handed out again here, beside Dask's own retries."""
@@ -50,7 +52,10 @@ INSTALL = "pip install 'cache-worthy[cluster]'"
 
 
 class Workers:
-    """Where tasks run: in this process, unless a subclass says otherwise. A context manager."""
+    """Where tasks run: in this process, unless a subclass says otherwise. A context manager.
+
+    A shared object is kept on the workers until it is forgotten or all is done.
+    """
 
     count = 1
     transferred = 0
@@ -69,6 +74,9 @@ class Workers:
 
     def carry(self, module: str) -> None:
         """Send the code of a module along with what it defines, since workers may not have it."""
+
+    def forget(self, shared: object) -> None:
+        """No task will read ``shared`` any more, so that workers need not keep it."""
 
     def completed(
         self,
@@ -164,6 +172,22 @@ def _local_cluster(distributed: Any, jobs: int) -> Any:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _reach(distributed: Any, address: str) -> None:
+    """Ask what listens there: a client would wait for ever for the answer of a web server."""
+
+    async def ask() -> str:
+        options = distributed.Security().get_connection_args("client")
+        async with distributed.rpc(address, connection_args=options) as there:
+            return str((await there.identity())["type"])
+
+    async def in_time() -> str:
+        return await asyncio.wait_for(ask(), CONNECT_SECONDS)
+
+    kind = asyncio.run(in_time())
+    if kind != "Scheduler":
+        raise OSError(f"a {kind.lower()} does")
+
+
 class _LostError(Exception):
     """A task, or what it reads, went with its worker."""
 
@@ -181,7 +205,9 @@ class _Dask(Workers):
                 f"{self._option}: needs dask.distributed ({INSTALL}): {error}"
             ) from error
         self._cloudpickle: Any = cloudpickle
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # The second has a level of its own in Dask's configuration.
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"distributed\.")
         self._shared: list[tuple[object, Any, str]] = []
         self._client: Any = None
@@ -192,6 +218,8 @@ class _Dask(Workers):
             if scheduler is None:
                 problem = "cannot start processes"
                 self._cluster = target = _local_cluster(distributed, jobs)
+            else:
+                _reach(distributed, scheduler)
             self._client = distributed.Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
             problem = f"no worker within {{:.0f}} s; start one with: dask worker {scheduler}"
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
@@ -268,6 +296,9 @@ class _Dask(Workers):
         """
         self._shared = [entry for entry in self._shared if entry[1] is not lost]
 
+    def forget(self, shared: object) -> None:
+        self._shared = [entry for entry in self._shared if entry[0] is not shared]
+
     def completed(
         self,
         function: Callable[[S, I], R],
@@ -300,12 +331,14 @@ class _Dask(Workers):
             index = self._next(finished)
             future, blob = running.pop(index)
             try:
-                result: R = self._result(future)
+                result: R = self._result(future, names[index])
             except _LostError as error:
                 tries[index] += 1
                 self._await_worker()
                 if tries[index] > RETRIES:
-                    raise self._gone(f"one task {RETRIES + 1} times: {error}") from error
+                    raise self._gone(
+                        f"one task {RETRIES + 1} times, perhaps for want of memory: {error}"
+                    ) from error
                 self._send_again(shared, blob)
                 start(index)
                 continue
@@ -322,14 +355,22 @@ class _Dask(Workers):
                 self._await_worker()
 
     def _await_worker(self) -> None:
-        """Return as soon as there is a worker."""
+        """Return as soon as there is a worker that takes tasks, or is at one."""
         end = time.monotonic() + LOST_SECONDS
         while True:
             with self._connected():
-                if self._client.nthreads():
-                    return
+                there = self._client.sync(self._client.scheduler.identity)["workers"].values()
+            if any(
+                worker["status"] == "running"
+                or worker["metrics"].get("task_counts", {}).get("executing")
+                for worker in there
+            ):
+                return
             if time.monotonic() > end:
-                raise self._gone(f"no worker for {LOST_SECONDS:.0f} s")
+                # Dask pauses a worker that fills most of the memory it may use, for good if what
+                # fills it is the log.
+                why = "no worker" if not there else "every worker paused for want of memory"
+                raise self._gone(f"{why} for {LOST_SECONDS:.0f} s")
             time.sleep(0.1)
 
     @contextlib.contextmanager
@@ -344,11 +385,29 @@ class _Dask(Workers):
     def _gone(self, why: str) -> UsageError:
         return UsageError(f"{self._option}: all workers were lost ({why}); nothing was written")
 
-    def _result(self, future: Any) -> Any:
+    def _fetched(self, future: Any) -> bytes:
+        """What a task that finished returned.
+
+        A worker whose next task does not let go of the interpreter answers only after it: that is
+        slow, not lost.
+        """
+        while True:
+            try:
+                packed: bytes = future.result(timeout=CONNECT_SECONDS)
+            except TimeoutError:
+                if future.status not in ("pending", "finished"):
+                    raise
+                self._await_worker()
+            else:
+                return packed
+
+    def _result(self, future: Any, name: str) -> Any:
         import distributed
 
         try:
-            kind, value = pickle.loads(future.result(timeout=CONNECT_SECONDS))
+            kind, value = pickle.loads(self._fetched(future))
+        except UsageError:
+            raise
         except distributed.scheduler.KilledWorker as error:
             raise UsageError(
                 f"{self._option}: a task took one worker after another down with it, perhaps for "
@@ -364,6 +423,11 @@ class _Dask(Workers):
             raise _LostError(f"{type(error).__name__}: {text}") from error
         if kind == "other code":
             raise UsageError(f"{self._option}: a worker has {value}\n  here it is {about()}")
+        if kind == "not unpacked":
+            raise UsageError(
+                f"{self._option}: {name or 'a task'}: a worker cannot unpack it ({value}); install "
+                "there what your policy imports, or run without workers"
+            )
         if kind == "raised":
             raise value
         return value
@@ -415,15 +479,25 @@ def _call(data: bytes, digest: str, expected: str, payload: bytes) -> bytes:
     if about() != expected:
         return pickle.dumps(("other code", about()))
     try:
+        shared = _unpacked(data, digest)
         function, item = pickle.loads(payload)
-        answer = ("ok", function(_unpacked(data, digest), item))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (raised again where it was asked)
+    except Exception as error:  # noqa: BLE001 (told where it was asked)
+        return pickle.dumps(("not unpacked", f"{type(error).__name__}: {error}"))
+    try:
+        answer = ("ok", function(shared, item))
+    except BaseException as error:  # noqa: BLE001 (raised again where it was asked)
         answer = ("raised", _portable(error))
     return pickle.dumps(answer, protocol=5)
 
 
 def _portable(error: BaseException) -> BaseException:
-    """The error, or its text where it does not survive pickling."""
+    """The error without its frames, or its text where it does not survive pickling.
+
+    Dask makes frames picklable, and those of a deep recursion are too many.
+    """
+    error.add_note("".join(traceback.format_exception(error)))
+    error.__cause__ = error.__context__ = None
+    error = error.with_traceback(None)
     with contextlib.suppress(Exception):
         if type(pickle.loads(pickle.dumps(error))) is type(error):
             return error

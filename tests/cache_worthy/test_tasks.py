@@ -6,11 +6,16 @@ workers away stand last, and put back what the next one needs.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import http.server
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,12 +34,13 @@ from cache_worthy.tasks import open_workers
 Run = Callable[..., tuple[int, str, str]]
 
 SKIP = "bound,band,splits,tails,coldstart,causes,pinsim"
-OWN = """
-from cache_worthy.sim.policies import EvictionPolicy
-
+RANK = """
 def rank(node):
     return -node.freq
-
+"""
+OWN = f"""
+from cache_worthy.sim.policies import EvictionPolicy
+{RANK}
 class Own(EvictionPolicy):
     name = "own"
 
@@ -76,11 +82,13 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def add_worker(self, path: str = "") -> None:
+    def add_worker(self, path: str = "", memory: str = "0") -> None:
         """One more worker, without the nanny that would replace it when it dies."""
         options = ("--scheduler-file", "scheduler.json", "--no-nanny", "--nthreads", "1")
         self.workers.append(
-            self._start("dask_worker", *options, "--no-dashboard", "--memory-limit", "0", path=path)
+            self._start(
+                "dask_worker", *options, "--no-dashboard", "--memory-limit", memory, path=path
+            )
         )
 
     def kill(self) -> None:
@@ -123,6 +131,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
     finally:
         made.close()
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """Answers in another protocol."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
 
 
 class Counted:
@@ -192,6 +207,14 @@ def test_policies_of_the_user_travel_with_their_module(
     code, out, err = run(*broken, "--scheduler", cluster.address)
     assert (code, out) == (2, "")
     assert "--policy travels:Broken: raised in replay: ValueError: no priority today" in err
+    # What the module imports of its own is not sent along.
+    (tmp_path / "stays.py").write_text(RANK, encoding="utf-8")
+    (tmp_path / "leaves.py").write_text(OWN.replace(RANK, "from stays import rank"), "utf-8")
+    away = ("analyze", small, "--skip", SKIP, "--policy", "leaves:Own")
+    assert run(*away)[0] == 0
+    code, out, err = run(*away, "--scheduler", cluster.address)
+    assert (code, out) == (2, "")
+    assert "leaves:Own: a worker cannot unpack it (ModuleNotFoundError: No module named" in err
 
 
 def test_the_shared_object_travels_once_to_each_worker(cluster: Cluster, tmp_path: Path) -> None:
@@ -213,13 +236,104 @@ def test_a_scheduler_that_is_not_there(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "CONNECT_SECONDS", 1.0)
-    for address in ("tcp://127.0.0.1:9", "no-such-host.invalid:1", "nonsense://x"):
-        begun = time.monotonic()
-        code, out, err = run("analyze", small, "--scheduler", address)
-        assert (code, out) == (2, "")
-        assert len(err.splitlines()) <= 2
-        assert f"--scheduler {address}: no Dask scheduler answers there" in err
-        assert time.monotonic() - begun < 10
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    with http.server.HTTPServer(("127.0.0.1", 0), Web) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        silent = socket.create_server(("127.0.0.1", 0))
+        for address in ("tcp://127.0.0.1:9", "no-such-host.invalid:1", "nonsense://x", "", "host",
+                        "tls://127.0.0.1:9", f"tcp://127.0.0.1:{web.server_port}",
+                        f"tcp://127.0.0.1:{silent.getsockname()[1]}"):  # fmt: skip
+            begun = time.monotonic()
+            code, out, err = run("analyze", small, "--scheduler", address)
+            assert (code, out) == (2, "")
+            assert len(err.splitlines()) <= 2
+            assert f"--scheduler {address}: no Dask scheduler answers there" in err
+            assert time.monotonic() - begun < 10
+        silent.close()
+        web.shutdown()
+    gc.collect()
+    assert complaints == []
+
+
+def test_a_worker_is_no_scheduler(run: Run, small: Path, cluster: Cluster) -> None:
+    import distributed
+
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        worker = next(iter(client.nthreads()))
+    code, out, err = run("analyze", small, "--scheduler", worker)
+    assert (code, out) == (2, "")
+    assert "a worker does" in err
+
+
+def hold_the_interpreter(shared: str, item: int) -> int:
+    with open(shared, "a", encoding="utf-8") as out:
+        out.write(f"{item}\n")
+    sum(range(15_000_000))  # half a second, and no other thread of the worker runs meanwhile
+    return item
+
+
+def test_a_worker_that_is_slow_to_answer_is_not_lost(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "CONNECT_SECONDS", 0.1)
+    file = tmp_path / "begun"
+    with contextlib.ExitStack() as stack:
+        with monkeypatch.context() as patient:
+            patient.setattr(tasks, "CONNECT_SECONDS", 10.0)
+            workers = stack.enter_context(open_workers(scheduler=cluster.address))
+        workers.carry(__name__)
+        assert workers.map_tasks(hold_the_interpreter, str(file), range(4)) == [0, 1, 2, 3]
+    assert sorted(file.read_text().split()) == ["0", "1", "2", "3"]
+
+
+def raise_deep(shared: object, item: int) -> int:
+    def deeper() -> int:
+        return deeper()
+
+    try:
+        return deeper()
+    except RecursionError as error:
+        raise UsageError("too deep") from error
+
+
+def interrupt(shared: object, item: int) -> int:
+    raise KeyboardInterrupt
+
+
+def test_what_a_task_raises_is_raised_here(cluster: Cluster) -> None:
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        with pytest.raises(UsageError, match="too deep") as told:
+            workers.map_tasks(raise_deep, None, range(1))
+        assert any("in raise_deep" in note for note in told.value.__notes__)
+        with pytest.raises(KeyboardInterrupt):
+            workers.map_tasks(interrupt, None, range(1))
+        assert workers.count == 2
+
+
+def test_errors_travel_without_their_frames() -> None:
+    try:
+        raise_deep(None, 0)
+    except UsageError as error:
+        sent = tasks._portable(error)
+    assert (sent.__traceback__, sent.__cause__, sent.__context__) == (None, None, None)
+    assert type(tasks._portable(ValueError(threading.Lock()))) is RuntimeError
+
+
+def test_only_what_is_read_stays_on_the_workers(cluster: Cluster, small: Path) -> None:
+    options = Options(skip=frozenset({"band", "pinsim", "causes", "tails", "coldstart"}))
+    with open_workers(scheduler=cluster.address) as workers:
+        assert analyze(read_log([str(small)]), options, workers=workers).splits
+        assert isinstance(workers, tasks._Dask)
+        ((log, _, _),) = workers._shared
+        sent = workers.transferred
+        workers.carry(__name__)
+        workers.map_tasks(pid_after_a_moment, log, range(1))
+        assert workers.transferred == sent
+        workers.forget(log)
+        workers.map_tasks(pid_after_a_moment, log, range(1))
+        assert workers.transferred > sent
 
 
 def test_without_dask_the_extra_is_named(
@@ -310,6 +424,20 @@ def test_a_scheduler_without_workers_is_refused(
     code, out, err = run("analyze", small, "--scheduler", cluster.address)
     assert (code, out) == (2, "")
     assert "no worker within 1 s" in err
+
+
+def test_workers_without_memory_end_in_a_refusal(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.add_worker(memory="20 MB")
+    cluster.wait_for(1)
+    monkeypatch.setattr(tasks, "LOST_SECONDS", 1.0)
+    with open_workers(scheduler=cluster.address) as workers:
+        workers.carry(__name__)
+        with pytest.raises(UsageError, match="every worker paused for want of memory"):
+            workers.map_tasks(pid_after_a_moment, None, range(3))
+    cluster.kill()
+    cluster.wait_for(0)
 
 
 def test_a_worker_with_other_code_is_refused(
