@@ -126,8 +126,15 @@ def read_log(args: argparse.Namespace) -> Log:
     Raises
     ------
     UsageError
-        If the result would replace the log itself.
+        If the result would replace the log itself, or a file is named twice.
     """
+    named: set[object] = set()
+    for source in args.log:
+        if (key := _identity(source)) in named:
+            raise UsageError(
+                f"{source}: named twice, so its requests would count twice; name it once"
+            )
+        named.add(key)
     for name in ("output", "certificate", "html", "plot"):
         target = getattr(args, name, None)
         if not isinstance(target, str) or target == "-":  # study's --plot is no file name
@@ -145,6 +152,15 @@ def read_log(args: argparse.Namespace) -> Log:
     if text != Records().text():
         note(f"{log.source}: {text}", args.quiet)
     return log
+
+
+def _identity(source: str) -> object:
+    """What two names of one file have in common."""
+    try:
+        status = os.stat(source)
+    except OSError:
+        return source
+    return status.st_dev, status.st_ino
 
 
 def same_file(a: str, b: str) -> bool:

@@ -273,7 +273,7 @@ class _Reading:
         self.names: list[str] = []
         self.format: Format | None = None
         self.field = ""
-        self.first_place = ""
+        self.first_place = ("", "")  # file and place of the first record of the format
         self.requests = RequestTable()
         self.times: Column = array("q")  # to order by
         # What stood before the first recognised record: other lines, or unusable ones.
@@ -442,7 +442,7 @@ class _Reading:
                 return False
             raise Unusable(self._unknown(record, chosen))
         if not self.field:
-            self.field, self.first_place = field, place
+            self.field, self.first_place = field, (name, place)
             self.in_json = isinstance(record, dict)
         elif chosen is text and field != self.field:
             raise Unusable(self._mixed(f"has {field!r}"))
@@ -501,7 +501,7 @@ class _Reading:
         for module in FORMATS:
             field = module.detect(record)
             if field is not None:
-                self.format, self.field, self.first_place = module, field, place
+                self.format, self.field, self.first_place = module, field, (self.names[-1], place)
                 self.in_json = isinstance(record, dict)
                 if module.INTERLEAVED:
                     owners = (module.NAME, "*") if self.in_json else (module.NAME,)
@@ -516,7 +516,9 @@ class _Reading:
                 return
 
     def _mixed(self, has: str) -> str:
-        return f"{has}, but {self.first_place} has {self.field!r}; a log must keep one shape"
+        name, place = self.first_place
+        where = place if name == self.names[-1] else f"{name}: {place}"
+        return f"{has}, but {where} has {self.field!r}; a log must keep one shape"
 
     def _unknown(self, record: Record, chosen: Format | None) -> str:
         if isinstance(record, str):
@@ -736,6 +738,14 @@ def _unwrapped(
             yield place, value
 
 
+def _in_two_units(least: float, greatest: float) -> bool:
+    """Whether times of one log are seconds of this century and milliseconds of it.
+
+    Read in one unit they would lie a thousand years apart.
+    """
+    return 10**9 <= least < 10**11 and greatest >= 10**12
+
+
 def _ordered(
     requests: RequestTable, times: Column, order: str, name: str
 ) -> tuple[RequestTable, str, int]:
@@ -749,6 +759,13 @@ def _ordered(
             )
         why = "no arrival times" if without == len(times) else f"{without} without arrival time"
         return requests, f"file order ({why})", 0
+    if len(times) and _in_two_units(min(times), max(times)):
+        if order == "time":
+            raise UsageError(
+                f"--order time: {name}: some times count seconds since 1970 and others milliseconds; "
+                "write them in one unit, or leave the option out for file order"
+            )
+        return requests, "file order (times in seconds and in milliseconds)", 0
     back = sum(a > b for a, b in pairwise(times))
     backwards = bool(back) and not any(a < b for a, b in pairwise(times))
     if order == "file":

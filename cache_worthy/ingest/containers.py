@@ -4,6 +4,8 @@
   16 KiB stands in several records, all but the last without a line end. Docker cuts between bytes
   and writes U+FFFD for the halves of a character that it cut; those are lost. Shippers that write
   the same record leave the line end out of all: there shorter records are lines of their own.
+* JSON lines as a tool prints them: ``name | {…}`` (docker compose logs), ``[pod/a/b] {…}`` (kubectl logs
+  --prefix), a time before them (--timestamps). Lines of text are found behind such a beginning anyway.
 * Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line goes on.
 
 Pieces are joined by stream, since lines of standard error may stand between them, and a blank line
@@ -28,6 +30,11 @@ _CRI = re.compile(
     rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP])(?::\S*)? "
 )
 
+_PRINTED = re.compile(
+    rb"(?:[\w.-]+ +\| |\[[\w./-]+\] )?"
+    rb"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) )?(?=\{)"
+)
+
 DOCKER_PIECE = 1 << 14
 """Bytes at which Docker cuts a line."""
 
@@ -44,6 +51,8 @@ def without_wrapping(
         piece = _docker if b'\\n"' in head else _without_line_ends
     elif _cri(first) is not None:
         piece = _cri
+    elif _printed(first) is not None and not first.startswith(b"{"):
+        piece = _printed
     else:
         return head, stream
     inner = io.BufferedReader(_Joined(_lines(source, stream, piece)), BUFFER)
@@ -74,6 +83,11 @@ def _cri(line: bytes) -> Piece | None:
     if found is None:
         return None
     return found[1].decode(), line[found.end() :].rstrip(b"\r\n"), found[2] == b"F"
+
+
+def _printed(line: bytes) -> Piece | None:
+    found = _PRINTED.match(line)
+    return None if found is None else ("stdout", line[found.end() :].rstrip(b"\r\n"), True)
 
 
 def _lines(

@@ -85,9 +85,10 @@ def read_records(
     take : callable
         Of JSON lines, offered each line as it is stored; one that it takes does not come out here.
     """
-    head, stream = without_wrapping(source, *source.open())
+    head, stream = source.open()
     if plain:
         return _text_lines(source, stream)
+    head, stream = without_wrapping(source, head, stream)
     start = head.lstrip()
     if re.match(rb"\[\s*[{\]]", start):
         return _values(source, stream, "record", array=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -36,7 +37,16 @@ line, and would be held in memory several times over while it is parsed.
 ENDLESS = 1 << 30
 """Bytes of one line after which nothing behind it is looked for any more (``/dev/zero``)."""
 
-BOM, GZIP, ZSTD = b"\xef\xbb\xbf", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+BOM, GZIP = b"\xef\xbb\xbf", b"\x1f\x8b"
+
+ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""A frame, or a skippable one before it (pzstd, seekable archives)."""
+
+TWO_BYTES = re.compile(rb"(?:\0[^\0]){8}|(?:[^\0]\0){8}")
+"""ASCII in UTF-16, without a byte order mark."""
+
+TAR = 257, b"ustar"
+"""Where a tar archive says that it is one."""
 
 _EXPECTED = "expected JSON lines, a JSON array, CSV or a server log, plain, .gz or .zst"
 
@@ -50,9 +60,13 @@ _BINARY = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"BZh", "a bzip2 file"),
     (b"\xfd7zXZ\0", "an xz file"),
+    (b"\xff\xfe\0\0", "UTF-32 text"),
+    (b"\0\0\xfe\xff", "UTF-32 text"),
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
+
+_TWICE = "a file compressed twice"
 
 _ADVICE = {
     "a Python pickle": "loading one runs whatever it holds, so it is never opened; SGLang: start "
@@ -62,6 +76,9 @@ _ADVICE = {
     "an SQLite database": "export the request table as CSV or JSON lines first",
     "a bzip2 file": "unpack it first (bunzip2)",
     "an xz file": "unpack it first (unxz)",
+    "a tar archive": "unpack it first (tar -xf); several files are one log where all are named",
+    _TWICE: "unpack it once first",
+    "UTF-32 text": "write it as UTF-8 first (iconv -f UTF-32 -t UTF-8)",
     "UTF-16 text": "write it as UTF-8 first (iconv -f UTF-16 -t UTF-8; PowerShell: Out-File "
     "-Encoding utf8)",
 }
@@ -165,21 +182,30 @@ class Source:
             raw = io.BufferedReader(_Tee(stream, self._digest), BUFFER)
             head = raw.read(HEAD)
             whole = rejoined(head, raw)
-            if head.startswith((GZIP, ZSTD)):
+            packed = _is_packed(head)
+            if packed:
                 inner = _gzip(whole) if head.startswith(GZIP) else _zstd(whole, self.name)
                 head = b"".join(_until(self.pieces(inner, 1 << 12), HEAD))
                 whole = rejoined(head, inner)
         except OSError as error:
             raise self._unreadable(error) from error
-        for magic, what in _BINARY:
-            if head.startswith(magic):
-                raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
+        what = _TWICE if packed and _is_packed(head) else _what_else(head)
+        if what is not None:
+            raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
         if head.startswith(BOM):
             whole.read(len(BOM))
             head = head[len(BOM) :]
         return head, whole
 
+    def _damaged(self, error: Exception) -> TraceError:
+        return TraceError(
+            f"{self.name}: cannot read: the compressed data is damaged, or something else follows it "
+            f"({error}); unpack what can be (gzip -dc, zstd -dc) and give that"
+        )
+
     def _unreadable(self, error: Exception) -> TraceError:
+        if isinstance(error, gzip.BadGzipFile | zlib.error) or type(error).__name__ == "ZstdError":
+            return self._damaged(error)
         reason = getattr(error, "strerror", None) or error
         return TraceError(
             f"{self.name}: cannot read: {reason}; expected a file of JSON lines or another log "
@@ -250,6 +276,20 @@ class Source:
                 raise TraceError(f"{self.name}: line {number}: {self.too_long}")
             rest = stream.readline(HEAD)
         return found
+
+
+def _is_packed(head: bytes) -> bool:
+    return head.startswith(GZIP) or ZSTD.match(head) is not None
+
+
+def _what_else(head: bytes) -> str | None:
+    """What a file is that is no UTF-8 text; None where it may be."""
+    at, mark = TAR
+    if head[at : at + len(mark)] == mark:
+        return "a tar archive"
+    if TWO_BYTES.match(head):
+        return "UTF-16 text"
+    return next((what for magic, what in _BINARY if head.startswith(magic)), None)
 
 
 def rejoined(head: bytes, stream: IO[bytes]) -> io.BufferedReader:

@@ -1,0 +1,183 @@
+"""Files that no format's author thought of: encodings, archives, devices, names, times (rank 4)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import struct
+import tarfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from cache_worthy.errors import UsageError
+from cache_worthy.ingest import IngestOptions, read_log
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[..., Path]
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "formats"
+TEXT = (FOLDER / "text.jsonl").read_bytes()
+VLLM = (FOLDER / "vllm.log").read_bytes()
+SKIPPED = struct.pack("<II", 0x184D2A5E, 5) + b"hello"
+PRINTED = [b"gate-1  | ", b"[pod/gate-5c9/gate] ", b"2026-03-04T10:00:00.123Z ",
+           b"gate-1 | 2026-03-04T10:00:00+01:00 "]  # fmt: skip
+
+
+def tar(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        info = tarfile.TarInfo("log.jsonl")
+        info.size = len(data)
+        archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (TEXT.decode().encode("utf-16"), "UTF-16 text: write it as UTF-8 first"),
+        (TEXT.decode().encode("utf-16-le"), "UTF-16 text: write it as UTF-8 first"),
+        (TEXT.decode().encode("utf-16-be"), "UTF-16 text: write it as UTF-8 first"),
+        (VLLM.decode().encode("utf-16-le"), "UTF-16 text: write it as UTF-8 first"),
+        (TEXT.decode().encode("utf-32"), "UTF-32 text: write it as UTF-8 first"),
+        (gzip.compress(TEXT.decode().encode("utf-16-le")), "UTF-16 text"),
+        (tar(TEXT), "a tar archive: unpack it first"),
+        (gzip.compress(tar(TEXT)), "a tar archive: unpack it first"),
+        (gzip.compress(gzip.compress(TEXT)), "compressed twice: unpack it once"),
+        (gzip.compress(zstandard.compress(TEXT)), "compressed twice: unpack it once"),
+        (zstandard.compress(SKIPPED + zstandard.compress(TEXT)), "compressed twice"),
+        (gzip.compress(TEXT) + b"trailing garbage", "something else follows it"),
+        (zstandard.compress(TEXT) + b"trailing garbage", "something else follows it"),
+        (gzip.compress(TEXT)[:-8] + b"\1" * 8, "the compressed data is damaged"),
+        (b"", "empty"),
+        (gzip.compress(b""), "empty"),
+        (zstandard.compress(b""), "empty"),
+        (b"\0" * 5000, "1 of 1 records are unusable"),
+    ],
+)
+def test_what_is_no_log_is_named(run: Run, tmp_path: Path, data: bytes, words: str) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(data)
+    code, out, err = run("analyze", file)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert str(file) in err
+    assert err.count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(b"") + gzip.compress(TEXT),
+        gzip.compress(TEXT) + b"\0" * 600,  # a tape's padding
+        SKIPPED + zstandard.compress(TEXT),
+        zstandard.compress(TEXT[:5000]) + SKIPPED + zstandard.compress(TEXT[5000:]),
+        TEXT + b"\n\n \n",
+        TEXT.replace(b"\n", b"\r\n"),
+        *[b"".join(p + line for line in TEXT.splitlines(keepends=True)) for p in PRINTED],
+        *[b"".join(p + line for line in VLLM.splitlines(keepends=True)) for p in PRINTED],
+    ],
+)
+def test_what_is_a_log_is_read(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(data)
+    small = IngestOptions(block_size=16)
+    log = read_log(file, small)
+    want = read_log(FOLDER / ("text.jsonl" if log.format == "text" else "vllm.log"), small)
+    assert log.requests == want.requests
+    assert log.records == want.records
+
+
+def test_what_a_crash_leaves_at_the_end_is_one_unusable_record(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(TEXT * 2 + b"\0" * 4096)
+    log = read_log(file)
+    assert log.records.unusable == 1
+    assert len(log.requests) == 2 * len(TEXT.splitlines())
+
+
+def test_devices_folders_and_loops(run: Run, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for file in (tmp_path, loop, tmp_path / "absent", "/dev/null", ""):
+        code, out, err = run("analyze", file)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=(TEXT,), daemon=True).start()
+    assert read_log(pipe).requests == read_log(FOLDER / "text.jsonl").requests
+
+
+def test_a_file_named_twice_is_refused(run: Run, tmp_path: Path) -> None:
+    """Under whatever name: each request would be its own hit."""
+    file, link, hard = tmp_path / "a.jsonl", tmp_path / "link", tmp_path / "hard"
+    file.write_bytes(TEXT)
+    link.symlink_to(file)
+    os.link(file, hard)
+    for other in (file, link, hard, f"{tmp_path}/./a.jsonl"):
+        code, out, err = run("analyze", file, other)
+        assert (code, out) == (2, "")
+        assert f"{other}: named twice" in err
+    copy = tmp_path / "b.jsonl"
+    copy.write_bytes(TEXT)
+    assert run("convert", file, copy)[0] == 0
+
+
+def test_two_formats_in_two_files(run: Run, write: Write, tmp_path: Path) -> None:
+    """The message names the file of the record that set the format."""
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"hash_ids": [1]}\n' * 9, encoding="utf-8")
+    first = write({"prompt": "a"})
+    code, _, err = run("analyze", first, other)
+    assert code == 2
+    assert f"{other}: line 1: has 'hash_ids', but {first}: line 1 has 'prompt'" in err
+
+
+def test_times_in_two_units(write: Write) -> None:
+    """Seconds and milliseconds of one century are no order; alone, either is."""
+    now = 1_760_000_000
+    rows = [{"timestamp": (now + n) * (1000 if n % 2 else 1), "hash_ids": [n]} for n in range(9)]
+    log = read_log(write(*rows))
+    assert [r.hash_ids[0] for r in log.requests] == list(range(9))
+    assert log.order == "file order (times in seconds and in milliseconds)"
+    with pytest.raises(UsageError, match="write them in one unit"):
+        read_log(write(*rows), IngestOptions(order="time"))
+    for unit in (1, 1000):
+        back = [{"timestamp": (now - n) * unit, "hash_ids": [n]} for n in range(9)]
+        assert [r.hash_ids[0] for r in read_log(write(*back)).requests] == list(range(8, -1, -1))
+
+
+def test_negative_times_are_times(write: Write) -> None:
+    rows = [{"timestamp": -5 * n, "hash_ids": [n]} for n in range(9)]
+    assert [r.hash_ids[0] for r in read_log(write(*rows)).requests] == list(range(8, -1, -1))
+
+
+def test_convert_of_its_own_output(run: Run, tmp_path: Path) -> None:
+    """Changes nothing; anonymised twice, the shape and the minutes stand and the ids are others."""
+
+    def shape(text: str) -> list[object]:
+        number: dict[object, int] = {}
+        rows = [json.loads(row) for row in text.splitlines()]
+        return [
+            {**r, "hash_ids": [number.setdefault(i, len(number)) for i in r["hash_ids"]]}
+            for r in rows
+        ]
+
+    once, twice = tmp_path / "once.jsonl", tmp_path / "twice.jsonl"
+    for option in ((), ("--anonymise",)):
+        assert run("convert", FOLDER / "litellm.csv", *option, "-o", once, "--force")[0] == 0
+        assert run("convert", once, *option, "-o", twice, "--force")[0] == 0
+        a, b = once.read_text(encoding="utf-8"), twice.read_text(encoding="utf-8")
+        assert shape(a) == shape(b)
+        assert (a == b) == (not option)
