@@ -6,10 +6,13 @@ import contextlib
 import dataclasses
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cache_worthy.errors import UsageError
+from cache_worthy.per_request import by_depth, summed
 from cache_worthy.sim import fast
+from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest
@@ -70,14 +73,15 @@ class Replays:
         self.costs = cost.cumulative(forest.depth)
         # The same numbers, looked up: the node engine asks for them one segment at a time.
         self._table = TableCost(tuple(self.costs))
-        self.uncached_cost = sum(map(self.costs.__getitem__, forest.length))
-        self.compulsory_cost = sum(map(self.costs.__getitem__, forest.end)) - sum(
-            map(self.costs.__getitem__, forest.start)
+        self.uncached_cost = summed(self.costs, forest.lengths)
+        self.compulsory_cost = sum(
+            n * (self.costs[depth] - self.costs[depth - 1]) for depth, n in forest.depths.items()
         )
         self.count = 0
         self._base = base
         self.workers = workers
         self._kept: dict[tuple[str, int], ReplayResult] = {}
+        self._matched: dict[tuple[str, int], Counter[int]] = {}
 
     @property
     def working_set(self) -> int:
@@ -151,6 +155,13 @@ class Replays:
             pinned,
         )
 
+    def matched(self, policy: str, result: ReplayResult) -> Counter[int]:
+        """Requests of a replay of this object by the blocks matched; counted once."""
+        key = (policy, result.capacity // self.size.block)
+        if key not in self._matched:
+            self._matched[key] = by_depth(result.matched)
+        return self._matched[key]
+
     def _priced(self, policy: str, capacity: int) -> ReplayResult | None:
         """What ``policy`` did under the base's cost, at this one; None if it may do other things."""
         base = self._base
@@ -164,7 +175,7 @@ class Replays:
         return dataclasses.replace(
             result,
             capacity=capacity,
-            total_cost=self.uncached_cost - sum(map(self.costs.__getitem__, result.matched)),
+            total_cost=self.uncached_cost - summed(self.costs, base.matched(policy, result)),
             compulsory_cost=self.compulsory_cost,
             evicted_size=result.evicted_size // base.size.block * scale,
             resident_size=result.resident_size // base.size.block * scale,
@@ -178,8 +189,19 @@ def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
     policy, factory, capacity, size, cost = item
     fast.expect_many(forest.requests)
     result = run_policy(policy, factory, forest, capacity, size, cost)
-    typecode = "H" if forest.depth < 1 << 16 else "L"
-    return dataclasses.replace(result, matched=array(typecode, result.matched))
+    return dataclasses.replace(result, matched=_narrow(result.matched, forest.depth))
+
+
+def _narrow(matched: Sequence[int], depth: int) -> array[int]:
+    """Two bytes each where they fit."""
+    if depth >= 1 << 16:
+        return array("i", matched)
+    if not isinstance(matched, Ints):
+        return array("H", matched)
+    # Of the compiled engine, so numpy is loaded; one by one it is a fifth of a replay under lru.
+    import numpy as np
+
+    return array("H", np.frombuffer(matched, np.int32).astype(np.uint16).tobytes())
 
 
 def run_policy(

@@ -53,6 +53,9 @@ MB where the plain replay takes 0.4 s. The conversation trace has 2,813.
 TABLES = 1 << 21
 """Weights that a forest keeps at once: 16 MB."""
 
+RANKS = 1 << 20
+"""Pairs of depths, whether there or not, up to which their places are a table: 4 MB."""
+
 _BROKEN = {
     4: "an account still carries a rate when touched",
     5: "the rates of the solvent nodes are not the unpinned size",
@@ -79,18 +82,20 @@ def replay_compiled(
     """
     if capacity >= LARGEST or sizes[-1] >= LARGEST:
         return None
+    a = _arrays(forest)
+    where = a["terminal"], a["up"], a["start"], a["end"], np.array(sizes, np.int64), capacity
+    matched = np.empty(forest.requests, np.int32)
+    if rule.base == "clock" and rule.weight is None and held is None:
+        counts = _run("lru", *where, matched)
+        return _tally(forest, sizes, costs, matched, *map(int, counts))
     found = _weights(forest, rule, sizes, costs)
     if found is None:
         return None
-    keys, weights = found
-    a = _arrays(forest)
-    matched = np.empty(forest.requests, np.int32)
     counts = _run(
         "rules",
-        a["terminal"], a["up"], a["start"], a["end"],
-        np.array(sizes, np.int64), capacity,
+        *where,
         rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
-        rule.weight is not None, keys, weights, forest.depth + 1,
+        rule.weight is not None, _ranks(forest), *found, forest.depth + 1,
         # A bytearray in any case: of read-only bytes the kernel would be compiled once more.
         held is not None, np.frombuffer(held or bytearray(1), np.uint8),
         matched,
@@ -110,14 +115,13 @@ def replay_cosigned(
     found = _weights(forest, _COST, sizes, costs)
     if found is None:
         return None
-    keys, costs_of = found
     a = _arrays(forest)
     matched = np.empty(forest.requests, np.int32)
     counts = _run(
         "cosigned",
         a["terminal"], a["up"], a["start"], a["end"],
         np.array(sizes, np.int64), capacity,
-        keys, costs_of, forest.depth + 1, ROUNDING,
+        _ranks(forest), *found, forest.depth + 1, ROUNDING,
         matched,
     )  # fmt: skip
     return _tally(forest, sizes, costs, matched, *map(int, counts))
@@ -161,6 +165,7 @@ def _tally(
         evicted_once=once,
         evicted_size=loaded - used,
         resident_size=used,
+        hit_blocks=sum(n * depth for depth, n in enumerate(found)),
         matched=_as_ints(matched),
     )
 
@@ -171,9 +176,9 @@ def _as_ints(values: NDArray[np.int32]) -> Ints:
     return out
 
 
-def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.int32]]:
+def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.uint32]]:
     """The forest for the kernels: the root is one more node, the last, and no index is negative."""
-    found: dict[str, NDArray[np.int32]] | None = forest.memo.get("arrays")
+    found: dict[str, NDArray[np.uint32]] | None = forest.memo.get("arrays")
     if found is None:
         root = forest.nodes
         columns = {
@@ -186,12 +191,12 @@ def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.int32]]:
         for name, (column, more) in columns.items():
             array = np.append(np.frombuffer(column, np.int32), np.array(more, np.int32))
             array[array < 0] = root
-            found[name] = array
+            found[name] = array.view(np.uint32)
         forest.memo["arrays"] = found
     return found
 
 
-def _pairs(forest: PrefixForest) -> NDArray[np.int64] | None:
+def _pairs(forest: PrefixForest) -> NDArray[np.uint64] | None:
     """Depths ``(start, end)`` that an online node can have, as ``start * (depth + 1) + end``.
 
     Such a node is a chain of static nodes, so it starts where one does and ends where one of those
@@ -199,15 +204,15 @@ def _pairs(forest: PrefixForest) -> NDArray[np.int64] | None:
     """
     if "pairs" not in forest.memo:
         forest.memo["pairs"] = _few_pairs(forest, max(PAIRS, forest.requests))
-    found: NDArray[np.int64] | None = forest.memo["pairs"]
+    found: NDArray[np.uint64] | None = forest.memo["pairs"]
     return found
 
 
-def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.int64] | None:
+def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.uint64] | None:
     a = _arrays(forest)
     start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
     stride, root = forest.depth + 1, forest.nodes
-    above = np.arange(root, dtype=np.int32)
+    above = np.arange(root, dtype=np.uint32)
     below = end[:-1]
     found, parts, waiting = np.empty(0, np.int64), [], 0
     while len(above):
@@ -220,15 +225,31 @@ def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.int64] | None:
             found, parts, waiting = np.unique(np.concatenate([found, *parts])), [], 0
             if len(found) > limit:
                 return None
+    return found.view(np.uint64)
+
+
+def _ranks(forest: PrefixForest) -> NDArray[np.uint32]:
+    """The place of every pair among :func:`_pairs`, by pair; empty where that is a large table.
+
+    A look-up in place of a bisection is a tenth of a replay.
+    """
+    found: NDArray[np.uint32] | None = forest.memo.get("ranks")
+    if found is None:
+        pairs, whole = _pairs(forest), (forest.depth + 1) ** 2
+        if pairs is None or whole > RANKS:
+            whole = 0
+        found = forest.memo["ranks"] = np.zeros(whole, np.uint32)
+        if pairs is not None and whole:
+            found[pairs] = np.arange(len(pairs))
     return found
 
 
 def _weights(
     forest: PrefixForest, rule: KeyRule, sizes: Sequence[int], costs: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]] | None:
     """Pairs of depths and the weight of each; None where a double would not do what Python does."""
     if rule.weight is None:
-        return np.empty(0, np.int64), np.empty(0, np.float64)
+        return np.empty(0, np.uint64), np.empty(0, np.float64)
     pairs = _pairs(forest)
     if pairs is None:
         return None
@@ -284,4 +305,4 @@ def _kernels() -> dict[str, Callable[..., Any]]:
     """The machine code, compiled or loaded at the first call."""
     from cache_worthy.sim import kernels
 
-    return {"rules": kernels.rules, "cosigned": kernels.cosigned}
+    return {"lru": kernels.lru, "rules": kernels.rules, "cosigned": kernels.cosigned}

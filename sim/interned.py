@@ -30,6 +30,7 @@ class Tally:
     evicted_once: int
     evicted_size: int
     resident_size: int
+    hit_blocks: int
     matched: Sequence[int]
 
 
@@ -243,4 +244,4 @@ def replay_interned(
         whole = sum(sizes[end[n]] - sizes[start[n]] for n in compress(range(len(up)), held))
         if held_loaded != whole or any(h and not r for h, r in zip(held, resident, strict=False)):
             raise InvariantError(f"{whole} held, {held_loaded} loaded: a held node left")
-    return Tally(total, evictions, evicted_once, evicted_size, used, matched)
+    return Tally(total, evictions, evicted_once, evicted_size, used, sum(matched), matched)

@@ -228,7 +228,7 @@ def replay(
         requests=len(tally.matched),
         block_references=references,
         distinct_blocks=distinct,
-        hit_blocks=sum(tally.matched),
+        hit_blocks=tally.hit_blocks,
         total_cost=tally.total_cost,
         compulsory_cost=compulsory,
         evictions=tally.evictions,
@@ -525,4 +525,4 @@ def _replay_nodes(
     tree.check()
     if not stays <= tree.nodes.keys():
         raise InvariantError("a pinned node left")
-    return Tally(total, evictions, evicted_once, evicted_size, tree.used, matched)
+    return Tally(total, evictions, evicted_once, evicted_size, tree.used, sum(matched), matched)

@@ -75,6 +75,22 @@ def test_it_agrees_field_by_field(policy: str) -> None:
     assert evicted > 4_000
 
 
+def test_it_agrees_where_weights_are_looked_up_by_bisection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compiled, "RANKS", 0)
+    for seed in range(4):
+        forest = random_forest(seed)
+        sizes, costs = BlockSize().cumulative(forest.depth), BlockCost().cumulative(forest.depth)
+        one, two = both(forest, RULES["gdsf"], sizes[-1], sizes, costs)
+        assert one == two
+        capacity = sizes[-1]
+        assert replay(forest, Cosigned(), capacity, engine="compiled") == replay(
+            forest, Cosigned(), capacity, engine="heap"
+        )
+        assert not len(compiled._ranks(forest))
+
+
 @pytest.mark.parametrize("policy", RULES)
 def test_it_agrees_where_nodes_are_held(policy: str) -> None:
     evicted = 0
@@ -365,10 +381,13 @@ def test_another_process_gets_the_forest_alone() -> None:
 
 #: Mistakes in the kernel's own text, which is plain Python when numba does not compile it.
 MUTANTS = {
-    "hits are not counted": ("freq[node] += 1\n", "pass\n"),
-    "the lower half starts afresh": ("freq[lower] = freq[leaf]", "freq[lower] = 1"),
+    "hits are not counted": ("online[node].freq += 1\n", "pass\n"),
+    "the lower half starts afresh": (
+        "online[lower].freq = online[leaf].freq",
+        "online[lower].freq = 1",
+    ),
     "the upper half keeps its weight": (
-        "weights[leaf] = _weight(pairs, weights_of, start[head[leaf]] * stride + i)",
+        "online[leaf].weight = _weight(ranks, pairs, weights_of, pair)",
         "pass",
     ),
     "the level follows every victim": ("level = max(level, value)", "level = value"),
@@ -376,44 +395,78 @@ MUTANTS = {
         "elif level_rule == 2:",
         "elif level_rule == 2 and value > level:",
     ),
-    "ties go to the newer node": ("ids[above] <= node", "ids[above] >= node"),
-    "a parent without children is forgotten": ("if children[parent] == 0:", "if False:"),
-    "a pinned leaf may leave": (" or victim == leaf:", ":"),
-    "used once means nothing": ("if freq[victim] == 1:", "if freq[victim] > 1:"),
-    "a hit node keeps its entry": ("_withdraw(s, node)", "pass"),
-    "a cosigner is not let off": ("_add(s, kid, -(size[node] + carry[node]))", "pass"),
-    "the credit of a split is lost": ("credit[lower] = credit[leaf] * part / whole", "pass"),
-    "the oldest account at a level goes last": (
-        "return bool(s[3][a] < s[3][b])",
-        "return bool(s[3][a] > s[3][b])",
+    "ties go to the newer node": ("heap[above].node <= node", "heap[above].node >= node"),
+    "a tie of two children is not broken": (
+        "(heap[beside].node < heap[below].node)",
+        "(heap[beside].node > heap[below].node)",
     ),
-    "a bankrupt parent keeps its debt": ("credit[parent] = 0.0", "credit[parent] = 1.0"),
-    "the level does not rise": ("level[0] = run_out", "pass"),
+    "a parent without children is forgotten": ("if online[parent].children == 0:", "if False:"),
+    "a pinned leaf may leave": (" or victim == leaf:", ":"),
+    "used once means nothing": ("if online[victim].freq == 1:", "if online[victim].freq > 1:"),
     "a split keeps the lower half out of the heap": (
-        "heap = _push(heap_keys, heap_ids, heap, kept, lower)",
+        "entries = _push(heap, entries, kept, lower)",
         "pass",
     ),
     "the heap has room for one entry a request": ("2 * requests + most", "requests + 2"),
     "the lower half keeps the whole's weight": (
-        "weights[lower] = _weight(pairs, weights_of, i * stride + end[last])",
-        "weights[lower] = weights[leaf]",
+        "online[lower].weight = _weight(ranks, pairs, weights_of, pair)",
+        "online[lower].weight = online[leaf].weight",
     ),
-    "the root may become childless": ("children[1] = 1 << 30", "children[1] = 0"),
+    "the root may become childless": (
+        "online[1].children = 1 << 30",
+        "online[1].children = 0",
+    ),
     "one block less than the capacity": ("used + need > capacity:", "used + need >= capacity:"),
     "what is held is not divided": ("if holds and held[missing] != 0:", "if False:"),
-    "a held node is a candidate": ("children[online] = 1\n", "children[online] = 0\n"),
+    "a held node is a candidate": (
+        "online[new].children = 1\n",
+        "online[new].children = 0\n",
+    ),
     "below a held node everything is needed again": ("need -= part", "pass"),
     "what is held takes no room": ("used += part", "pass"),
     "blocks without a cost divide by it": ("if whole != 0:", "if True:"),
-    "what takes the place of a withdrawn entry stays there": (
-        "s[1][last] = at\n        _sink(s, _rise(s, at))",
-        "s[1][last] = at\n        _sink(s, at)",
-    ),
     "a split forgets whom it pays for": (
-        "carry[lower] = size[leaf] + carry[leaf]",
-        "carry[lower] = carry[leaf]",
+        "account[lower].carry = account[leaf].extent + account[leaf].carry",
+        "account[lower].carry = account[leaf].carry",
     ),
-    "children are kept in no order": ("_append(last_kid, before, after, parent, node)", "pass"),
+    "children are kept in no order": ("_append(account, parent, node)", "pass"),
+    "lru: a split leaves the node whole": (
+        "below[deepest] = root  # the request leaves",
+        "pass  # the request leaves",
+    ),
+    "lru: what leaves is one static node": ("while below[above] == bottom:", "while False:"),
+    "lru: a hit is no use": ("reused[node] = True", "pass"),
+    "lru: what is loaded again was used before": ("reused[node] = False", "pass"),
+    "lru: the search for a victim begins anew": (
+        "bottom = above\n        node = terminal",
+        "bottom, oldest = root, 0\n        node = terminal",
+    ),
+    "a hit node keeps its entry": (
+        "account[node].entered = 0\n            account[node].touched = clock",
+        "account[node].touched = clock",
+    ),
+    "a cosigner is not let off": ("_add(s, kid, -rate)", "pass"),
+    "the credit of a split is lost": (
+        "account[lower].credit = account[leaf].credit * part / whole",
+        "pass",
+    ),
+    "the oldest account at a level goes last": (
+        "(U(u.touched) << _HALF)",
+        "((_HALF - U(u.touched)) << _HALF)",
+    ),
+    "a bankrupt parent keeps its debt": (
+        "account[parent].credit = 0.0",
+        "account[parent].credit = 1.0",
+    ),
+    "the level does not rise": ("level[0] = run_out", "pass"),
+    "a claim that has become later stands": (
+        "if old < run_out or (old == run_out and heap[_NONE].order < order):",
+        "if False:",
+    ),
+    "a claim that has become earlier stays where it is": (
+        "if old < run_out or (old == run_out and heap[at].order <= order):",
+        "if True:",
+    ),
 }
 
 
@@ -426,7 +479,7 @@ def plain_kernel(monkeypatch: pytest.MonkeyPatch, old: str = "", new: str = "") 
     module = types.ModuleType("kernels")
     exec(compile(changed, "kernels", "exec"), module.__dict__)  # noqa: S102
     kernels: dict[str, Callable[..., Any]] = {
-        name: module.__dict__[name] for name in ("rules", "cosigned")
+        name: module.__dict__[name] for name in ("lru", "rules", "cosigned")
     }
     monkeypatch.setattr(compiled, "_kernels", lambda: kernels)
 

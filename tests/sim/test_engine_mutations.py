@@ -83,7 +83,11 @@ def engine_of(source: str) -> Engine:
     return engine
 
 
-def facts(result: object, names: tuple[str, ...] = Tally.__slots__) -> list[object]:
+#: What the transcription has as well; the blocks hit are the sum of those matched.
+FACTS = tuple(name for name in Tally.__slots__ if name != "hit_blocks")
+
+
+def facts(result: object, names: tuple[str, ...] = FACTS) -> list[object]:
     return [tuple(v) if isinstance(v := getattr(result, n), list) else v for n in names]
 
 
