@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from cache_worthy.ingest.body import parsed, token_count
 from cache_worthy.ingest.record import Blocks, Prompt, Record, Unusable, check_status, label
 from cache_worthy.ingest.times import to_ms
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, parse_native
@@ -29,6 +30,21 @@ def accept(record: Record, field: str) -> str | None:
     return detect(record)
 
 
+_CELLS = ("hash_ids", "input_length", "output_length", "priority")
+
+
+def parsed_cell(value: object) -> object:
+    """The list or number in a cell of CSV.
+
+    Examples
+    --------
+    >>> parsed_cell("[1, 2]"), parsed_cell("7"), parsed_cell("x")
+    ([1, 2], 7, 'x')
+    """
+    number = token_count(value)
+    return parsed(value) if number is None else number
+
+
 class _Raise:
     """Lets :func:`parse_native` report through :class:`Unusable`."""
 
@@ -41,6 +57,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     assert isinstance(record, dict)
     check_status(record)
     size = record.get("block_size")
+    size = parsed_cell(size) if isinstance(size, str) else size
     if size is not None and (type(size) is not int or not 1 <= size <= 1 << 20):
         raise Unusable("block_size: expected a token count from 1 to 1048576")
     return (prompt_of(record, size, size is not None, 1),)
@@ -49,7 +66,9 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
 def prompt_of(
     record: dict[str, object], block: int | None, binding: bool, ms_per_unit: float
 ) -> Prompt:
-    """A request of a record with ``hash_ids``."""
+    """A request of a record with ``hash_ids``, or of a row of CSV whose cells are texts."""
+    if isinstance(record.get("hash_ids"), str):
+        record = {k: parsed_cell(v) if k in _CELLS else v for k, v in record.items()}
     request = parse_native(_Raise(), 0, record)
     if block is None:
         block, binding = BLOCK_SIZE_TOKENS, False

@@ -92,10 +92,11 @@ def read_records(
     start = head.lstrip()
     if re.match(rb"\[\s*[{\]]", start):
         return _values(source, stream, "record", array=True)
-    if start.startswith(b"{") and _spans_lines(start, len(head)):
+    if start.startswith(b"{") and _are_values(start, len(head)):
         return _values(source, stream, "record", array=False)
-    if _is_csv(start):
-        return _rows(source, stream)
+    delimiter = _delimiter(start)
+    if delimiter is not None:
+        return _rows(source, stream, delimiter)
     return _json_lines(source, stream, take)
 
 
@@ -193,25 +194,22 @@ def json_kind(value: object) -> str:
     )
 
 
-def _spans_lines(start: bytes, size: int) -> bool:
-    """Whether the file's first JSON object goes over several lines."""
-    end = start.find(b"\n")
-    if end < 0:
-        return False
+def _are_values(start: bytes, size: int) -> bool:
+    """Whether JSON objects go over several lines, or stand on one line after each other."""
     text = start.decode("utf-8", "ignore")
+    line, end, _ = text.partition("\n")
     try:
-        first = text[: text.index("\n")]
-        _DECODER.decode(first.strip())
+        _DECODER.decode(line.strip())
         return False
     except (ValueError, RecursionError):
         pass
     try:
         _, stop = _DECODER.raw_decode(text)
-        return "\n" in text[:stop].rstrip()
+        return "\n" in text[:stop].rstrip() or text[stop:].lstrip(" \t\r").startswith("{")
     except RecursionError:
         return False
     except ValueError as error:
-        return size >= 1 << 16 and _unfinished(error, text)
+        return bool(end) and size >= 1 << 16 and _unfinished(error, text)
 
 
 def _unfinished(error: ValueError, text: str) -> bool:
@@ -243,7 +241,7 @@ def _values(
     decoder = json.JSONDecoder(parse_constant=constants.append)
     pieces = source.pieces(stream)
     buffer, at, number, want = "", 0, 0, 1 << 16
-    ended = False
+    ended = closed = False
 
     def fill(size: int) -> None:
         nonlocal buffer, at, ended
@@ -262,24 +260,25 @@ def _values(
         if array:
             at = buffer.index("[") + 1
         while True:
-            match = (_GAP if array else _SPACE).match(buffer, at)
+            match = (_GAP if array and not closed else _SPACE).match(buffer, at)
             at = match.end() if match else at
             if at >= len(buffer):
                 if ended:
-                    if array:
+                    if array and not closed:
                         yield f"{word} {number + 1}", Broken("the array does not end", True)
                     return
                 fill(want)
                 continue
+            if closed:  # pages of a listing, written one after another, are one log
+                if buffer[at] != "[":
+                    reason = "text after the array's end; the rest cannot be read"
+                    yield f"{word} {number + 1}", Broken(reason, False, ends=True)
+                    return
+                closed, at = False, at + 1
+                continue
             if array and buffer[at] == "]":
-                at += 1
-                while at < len(buffer) or not ended:
-                    if buffer[at:].strip():
-                        yield f"{word} {number + 1}", Broken("text after the array's end", False)
-                        return
-                    at = len(buffer)
-                    fill(want)
-                return
+                closed, at = True, at + 1
+                continue
             constants.clear()
             try:
                 value, stop = decoder.raw_decode(buffer, at)
@@ -318,17 +317,20 @@ def _values(
         yield f"{word} {number + 1}", Broken(f"not UTF-8 text ({error.reason})", False, ends=True)
 
 
-def _is_csv(start: bytes) -> bool:
+def _delimiter(start: bytes) -> str | None:
+    """What parts the cells of CSV (a comma, or as spreadsheets write it); None for anything else."""
     line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    if "," not in line or line[:1] in "{[":
-        return False
-    try:
-        names = next(csv.reader([line]), [])
-    except csv.Error:  # a lone carriage return
-        return False
-    if not all(_COLUMN.fullmatch(n.strip()) for n in names):
-        return False
-    return bool({n.strip().lower() for n in names} & _KNOWN_COLUMNS)
+    if line[:1] in "{[":
+        return None
+    for delimiter in ",;\t":
+        try:
+            names = [n.strip() for n in next(csv.reader([line], delimiter=delimiter), [])]
+        except csv.Error:  # a lone carriage return
+            continue
+        known = {n.lower() for n in names} & _KNOWN_COLUMNS
+        if len(names) > 1 and known and all(map(_COLUMN.fullmatch, names)):
+            return delimiter
+    return None
 
 
 class _RowLines:
@@ -339,8 +341,8 @@ class _RowLines:
     first line is left out: the others are handed out again.
     """
 
-    def __init__(self, source: Source, stream: io.BufferedReader) -> None:
-        self._source = source
+    def __init__(self, source: Source, stream: io.BufferedReader, delimiter: str) -> None:
+        self._source, self._delimiter = source, delimiter
         self._lines = source.lines(stream)
         self._row: list[str] = []
         self._again: list[str] = []  # the next one last
@@ -375,28 +377,28 @@ class _RowLines:
         """The row was none; the number of its first line, and whether all of it is left out."""
         rest = self._row[:0:-1]
         first = self.number - len(rest)
-        whole = not any(_is_row(line, columns) for line in rest)
+        whole = not any(self._is_row(line, columns) for line in rest)
         if not whole:
             self._again += rest
             self.number = first
         self.taken()
         return first, whole
 
-
-def _is_row(line: str, columns: int) -> bool:
-    try:
-        return len(next(csv.reader([line], strict=True), [])) == columns
-    except csv.Error:
-        return False
+    def _is_row(self, line: str, columns: int) -> bool:
+        try:
+            row = next(csv.reader([line], strict=True, delimiter=self._delimiter), [])
+        except csv.Error:
+            return False
+        return len(row) == columns
 
 
 def _rows(
-    source: Source, stream: io.BufferedReader
+    source: Source, stream: io.BufferedReader, delimiter: str
 ) -> Iterator[tuple[str, dict[str, object] | Broken]]:
     """CSV rows as objects of their non-empty cells."""
     before = csv.field_size_limit(1 << 30)  # of the whole process, so it is put back
-    lines = _RowLines(source, stream)
-    rows = csv.reader(lines, strict=True)
+    lines = _RowLines(source, stream, delimiter)
+    rows = csv.reader(lines, strict=True, delimiter=delimiter)
     names: list[str] = []
     try:
         while True:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cache_worthy.ingest import IngestOptions, Log, read_log, source
+from cache_worthy.ingest import IngestOptions, Log, containers, read_log, source
+from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "formats"
@@ -121,3 +124,27 @@ def test_a_request_about_a_container_is_no_container(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text(json.dumps({"prompt": "a", "log": "b", "stream": True, "time": 5}) + "\n")
     assert len(read_log(file).requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrap", "name", "mistake"),
+    [
+        (docker, "_docker", lambda found: found and (*found[:2], True)),
+        (docker, "_docker", lambda found: found and ("stdout", *found[1:])),
+        (cri, "_cri", lambda found: found and (*found[:2], True)),
+        (cri, "_cri", lambda found: found and ("stdout", *found[1:])),
+    ],
+    ids=["pieces are lines", "one stream", "pieces are lines (CRI)", "one stream (CRI)"],
+)
+def test_a_planted_mistake_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrap: Any, name: str, mistake: Any
+) -> None:
+    """The comparison with the bare log can fail."""
+    file = tmp_path / "log"
+    file.write_bytes(wrap((FOLDER / "text.jsonl").read_bytes(), 61))
+    want = read_log(FOLDER / "text.jsonl", SMALL)
+    assert same(read_log(file, SMALL), want)
+    right = getattr(containers, name)
+    monkeypatch.setattr(containers, name, lambda line: mistake(right(line)))
+    with contextlib.suppress(TraceError):
+        assert not same(read_log(file, SMALL), want)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -191,7 +192,12 @@ def test_long_events_of_a_server_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["gz", "zst"])
 @pytest.mark.parametrize(
     ("begin", "fill"),
-    [(b"", b"\0"), (b'[{"prompt": "', b"x"), (b'prompt,n\n"', b"x" * 8191 + b"\n")],
+    [
+        (b"", b"\0"),
+        (b'[{"prompt": "', b"x"),
+        (b'[{"prompt": "x"}]', b" "),
+        (b'prompt,n\n"', b"x" * 8191 + b"\n"),
+    ],
 )
 def test_a_compressed_bomb_stays_bounded(
     tmp_path: Path, form: str, begin: bytes, fill: bytes
@@ -202,7 +208,7 @@ def test_a_compressed_bomb_stays_bounded(
     assert file.stat().st_size < 200_000
     tracemalloc.start()
     try:
-        with pytest.raises(TraceError):
+        with contextlib.suppress(TraceError):
             read_log(file)
         _, peak = tracemalloc.get_traced_memory()
     finally:

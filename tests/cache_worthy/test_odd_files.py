@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -181,3 +182,63 @@ def test_convert_of_its_own_output(run: Run, tmp_path: Path) -> None:
         a, b = once.read_text(encoding="utf-8"), twice.read_text(encoding="utf-8")
         assert shape(a) == shape(b)
         assert (a == b) == (not option)
+
+
+def prompts(file: Path) -> list[int]:
+    return [r.input_length for r in read_log(file, IngestOptions(chars_per_token=1)).requests]
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", "\n\n", "\r\n" * 40_000])
+def test_arrays_after_each_other_are_one_log(tmp_path: Path, between: str) -> None:
+    """Pages of a listing appended to one file."""
+    pages = [[{"prompt": "x" * n} for n in range(k, k + 3)] for k in (1, 4, 7)]
+    file = tmp_path / "log.json"
+    file.write_text(between.join(map(json.dumps, [*pages, []])), encoding="utf-8", newline="")
+    assert prompts(file) == list(range(1, 10))
+
+
+def test_text_after_an_array_ends_the_reading(run: Run, tmp_path: Path) -> None:
+    """How much stands there is not known, so it is no small share."""
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps([{"prompt": "x"}] * 99) + ' {"prompt": "y"}', encoding="utf-8")
+    code, _, err = run("analyze", file)
+    assert code == 2
+    assert "text after the array's end" in err
+    assert "--allow-partial" in err
+
+
+@pytest.mark.parametrize("between", ["", " ", "\r"])
+def test_objects_on_one_line(tmp_path: Path, between: str) -> None:
+    """As delivery streams write them, and with the line ends of old."""
+    file = tmp_path / "log.json"
+    rows = [json.dumps({"prompt": "x" * n}) for n in range(1, 3000, 300)]
+    file.write_text(between.join(rows), encoding="utf-8", newline="")
+    assert prompts(file) == list(range(1, 3000, 300))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters_of_spreadsheets(tmp_path: Path, delimiter: str) -> None:
+    rows = [["request_id", "model", "prompt"], ["a", "m", "one; two, \t three"], ["b", "m", "x"]]
+    file = tmp_path / "log.csv"
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, delimiter=delimiter).writerows(rows)
+    assert prompts(file) == [17, 1]
+
+
+def test_block_ids_in_cells(tmp_path: Path, write: Write) -> None:
+    rows = [
+        {
+            "timestamp": 5 * n,
+            "input_length": 900,
+            "output_length": 7,
+            "block_size": 16,
+            "hash_ids": [1, n],
+        }
+        for n in range(9)
+    ]
+    file = tmp_path / "trace.csv"
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_log(file).requests == read_log(write(*rows)).requests
