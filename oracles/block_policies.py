@@ -362,35 +362,57 @@ class PlainBypass:
 def belady_misses_by_lp(references: Sequence[int], capacity: int) -> int:
     """Fewest misses on independent unit blocks, from the interval linear program.
 
-    One variable for each pair of consecutive references to the same block: the share of the block
-    kept in between. While another block is referenced, that one takes a place of its own, so the
-    kept shares that span the moment sum to at most ``capacity - 1``. The matrix has consecutive
-    ones, so its vertices are whole and the value is a count.
+    While another block is referenced, that one takes a place of its own, so the blocks kept across
+    the moment are at most ``capacity - 1``.
 
     Raises
     ------
     RuntimeError
         When the solver does not report an optimum.
     """
-    import pulp
-
-    problem = pulp.LpProblem("belady", pulp.LpMinimize)
     last: dict[int, int] = {}
-    spans: list[tuple[int, int, pulp.LpVariable]] = []
+    kept: list[range] = []
     for t, block in enumerate(references):
         if block in last:
-            share = problem.add_variable(f"x{t}", lowBound=0, upBound=1)
-            spans.append((last[block], t, share))
+            kept.append(range(last[block] + 1, t))
         last[block] = t
+    return len(references) - _most_kept(kept, len(references), capacity - 1)
+
+
+def bypass_misses_by_lp(requests: Sequence[Sequence[int]], capacity: int) -> int:
+    """As `belady_misses_by_lp` where only what is kept from one request to the next takes a place.
+
+    No block may occur twice in a request.
+    """
+    last: dict[int, int] = {}
+    kept: list[range] = []
+    for r, blocks in enumerate(requests):
+        for block in blocks:
+            if block in last:
+                kept.append(range(last[block], r))
+            last[block] = r
+    return sum(map(len, requests)) - _most_kept(kept, len(requests), capacity)
+
+
+def _most_kept(spans: Sequence[range], moments: int, room: int) -> int:
+    """The most of the spans of which at most ``room`` hold the same moment.
+
+    One variable a span: the share of the block kept. The matrix has consecutive ones, so its
+    vertices are whole and the value is a count.
+    """
+    import pulp
+
     if not spans:
-        return len(references)
-    problem += len(references) - pulp.lpSum(share for _, _, share in spans)
-    for t in range(len(references)):
-        across = [share for start, end, share in spans if start < t < end]
-        if len(across) > capacity - 1:
-            problem += pulp.lpSum(across) <= capacity - 1
+        return 0
+    problem = pulp.LpProblem("kept", pulp.LpMaximize)
+    shares = [problem.add_variable(f"x{i}", lowBound=0, upBound=1) for i in range(len(spans))]
+    problem += pulp.lpSum(shares)
+    for t in range(moments):
+        across = [share for share, span in zip(shares, spans, strict=True) if t in span]
+        if len(across) > room:
+            problem += pulp.lpSum(across) <= room
     result = problem.solve(pulp.HiGHS(msg=False, threads=1))
     if int(getattr(result, "status", result)) != 1:
         raise RuntimeError("the linear program was not solved to optimality")
-    kept: float = sum(share.varValue for _, _, share in spans)
-    return len(references) - round(kept)
+    kept: float = sum(share.varValue for share in shares)
+    return round(kept)

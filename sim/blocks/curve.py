@@ -8,11 +8,13 @@ shelf at a time. What the smallest cache evicts goes down the row: every cache i
 block it uses last, and that is either the block that comes down or the last used of its own shelf.
 
 Why not one replay a capacity: the curve of 20 capacities on the conversation trace takes as long as
-one of the replays, in plain Python (``scripts/bench_scale.py``).
+two of the replays, and no machine code is needed to be level with a peer in C++
+(``scripts/bench_scale.py``).
 
 Evidence: with ``bypass``, the hit tokens of kvcache-simulator's optimal policy at every capacity on
 the conversation trace and on 10 copies of it (the bench fails where one differs); without, the
-replays of ``flat_belady`` in every field, on random logs; both, plain list-based forms.
+replays of ``flat_belady`` in every field, on random logs; both, plain list-based forms and the value
+of the interval linear program.
 """
 
 from __future__ import annotations

@@ -8,7 +8,11 @@ from heapq import heappushpop, heapreplace
 
 import pytest
 
-from cache_worthy.oracles.block_policies import PlainBelady, PlainBypass
+from cache_worthy.oracles.block_policies import (
+    PlainBelady,
+    PlainBypass,
+    bypass_misses_by_lp,
+)
 from cache_worthy.sim.blocks import (
     POLICIES,
     BlockTrace,
@@ -72,6 +76,13 @@ def test_bypass_keeps_what_comes_soonest() -> None:
             assert list(result.hit_tokens) == [plain.serve(path, n) for path, n in pairs]
             assert result.hit_blocks + result.block_misses == result.block_references
             assert result.final_cache_blocks == plain.final_size()
+
+
+def test_bypass_is_the_linear_program() -> None:
+    for rng, trace in streams(40, 7, by_path=True):
+        capacity = rng.randrange(1, 9)
+        found = belady_curve(trace, [capacity], bypass=True)[capacity]
+        assert found.block_misses == bypass_misses_by_lp(trace.blocks, capacity)
 
 
 def test_no_policy_hits_more_than_with_bypass() -> None:
