@@ -403,8 +403,8 @@ class _Reading:
     def _broken(self, place: str, value: Broken) -> _Bad | None:
         chosen = self.format
         cut = value.opens and not value.long
-        if chosen is not None and not chosen.INTERLEAVED:
-            return _Bad(place, value.reason, cut, ends=value.ends)
+        if value.ends or (chosen is not None and not chosen.INTERLEAVED):
+            return _Bad(place, value.reason, cut, "*" if self.in_json else "", value.ends)
         if value.opens:
             owner = "*" if self.in_json else ""
         else:  # a request whose prompt cannot be trusted, or any other line
@@ -412,7 +412,7 @@ class _Reading:
             mine = (f.NAME for f in among if f.INTERLEAVED and value.text and f.detect(value.text))
             owner = next(mine, "")
         if chosen is None or owner:
-            return _Bad(place, value.reason, cut, owner, value.ends)
+            return _Bad(place, value.reason, cut, owner)
         self.other += 1
         return None
 

@@ -35,6 +35,9 @@ _PRINTED = re.compile(
     rb"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) )?(?=\{)"
 )
 
+FIRST = 4
+"""Lines looked at to tell what wraps a log."""
+
 DOCKER_PIECE = 1 << 14
 """Bytes at which Docker cuts a line."""
 
@@ -46,12 +49,13 @@ def without_wrapping(
     source: Source, head: bytes, stream: io.BufferedReader
 ) -> tuple[bytes, io.BufferedReader]:
     """The first bytes and a reader of what the container wrote; any other log as it is."""
-    first = head.lstrip().partition(b"\n")[0]
-    if _docker(first) is not None:
+    # The very first line may be cut: the end of a file that was longer.
+    first = head.lstrip().split(b"\n", FIRST)[:FIRST]
+    if any(map(_docker, first)):
         piece = _docker if b'\\n"' in head else _without_line_ends
-    elif _cri(first) is not None:
+    elif any(map(_cri, first)):
         piece = _cri
-    elif _printed(first) is not None and not first.startswith(b"{"):
+    elif any(_printed(line) for line in first if not line.startswith(b"{")):
         piece = _printed
     else:
         return head, stream

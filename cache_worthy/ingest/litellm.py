@@ -63,10 +63,12 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The request of a row; failed calls are skipped."""
+    """The request of a row; failed calls, and answers out of the proxy's own cache, are skipped."""
     row = as_dict(record)
     if row.get("status") == "failure":
         raise Skipped("failed request")
+    if row.get("cache_hit") in (True, "True", "true"):
+        raise Skipped("answered from the proxy's cache")
     hashes = _hashes(row)
     if hashes is not None:
         return (_of_hashes(row, hashes),)

@@ -170,11 +170,24 @@ def _numbered(found: dict[str, object]) -> list[object]:
         calls = parsed(found.get(f"{at}.tool_calls"))
         if not isinstance(calls, list):
             calls = _listed(found, f"{at}.tool_calls", ("name", "arguments"))
-        content = parsed(found.get(f"{at}.content", ""))
+        content = _parts(found.get(f"{at}.content", ""))
         if f"{at}.role" not in found and not content and not calls:
             return out
         message: dict[str, object] = {"role": found.get(f"{at}.role", ""), "content": content}
         out.append({**message, "tool_calls": calls} if calls else message)
+
+
+def _parts(value: object) -> object:
+    """Content that is a list of typed parts, written as JSON; any other text is the text itself.
+
+    Examples
+    --------
+    >>> _parts('[{"type": "text", "text": "hi"}]'), _parts('{"city": "Graz"}'), _parts("[1]")
+    ([{'type': 'text', 'text': 'hi'}], '{"city": "Graz"}', '[1]')
+    """
+    listed = parsed(value)
+    typed = isinstance(listed, list) and all(isinstance(p, dict) and "type" in p for p in listed)
+    return listed if typed and listed else value
 
 
 def _listed(found: dict[str, object], name: str, fields: tuple[str, ...]) -> list[object]:

@@ -106,6 +106,18 @@ def test_numbers_damage_and_a_cut_end(tmp_path: Path, wrap: Callable[[bytes, int
 
 
 @pytest.mark.parametrize("wrap", [docker, cri])
+def test_a_file_that_begins_inside_a_line(
+    tmp_path: Path, wrap: Callable[[bytes, int], bytes]
+) -> None:
+    """What ``tail -c`` leaves."""
+    bare = b"".join(json.dumps({"prompt": f"{n} " * 40}).encode() + b"\n" for n in range(60))
+    file = tmp_path / "log"
+    file.write_bytes(wrap(bare, 1 << 14)[150:])
+    log = read_log(file)
+    assert (len(log.requests), log.records.unusable) == (59, 1)
+
+
+@pytest.mark.parametrize("wrap", [docker, cri])
 def test_a_line_in_endless_pieces_is_not_held(
     tmp_path: Path, wrap: Callable[[bytes, int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

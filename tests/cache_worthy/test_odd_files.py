@@ -207,6 +207,20 @@ def test_text_after_an_array_ends_the_reading(run: Run, tmp_path: Path) -> None:
     assert "--allow-partial" in err
 
 
+def test_events_of_a_damaged_array(run: Run, tmp_path: Path) -> None:
+    """Of a log that may hold other lines too, what could not be read is no other line."""
+    events = [
+        {"event": "request.received", "obj": {"rid": f"r{n}", "text": "x"}} for n in range(99)
+    ]
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(events)[:-1] + ", Traceback", encoding="utf-8")
+    code, _, err = run("analyze", file)
+    assert code == 2
+    assert "the rest cannot be read" in err
+    log = read_log(file, IngestOptions(allow_partial=True))
+    assert (len(log.requests), log.records.unusable, log.records.other_lines) == (99, 1, 0)
+
+
 @pytest.mark.parametrize("between", ["", " ", "\r"])
 def test_objects_on_one_line(tmp_path: Path, between: str) -> None:
     """As delivery streams write them, and with the line ends of old."""

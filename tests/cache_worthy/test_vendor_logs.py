@@ -252,6 +252,17 @@ def test_tool_calls_of_numbered_attributes(write: Write, form: str) -> None:
     assert read_log(write({"attributes": without}), SMALL).requests != spans.requests
 
 
+@pytest.mark.parametrize("text", ['{"b": 1, "a":2}', "[1, 2]", "[]", '[{"a": 1}]', '"x"', "null"])
+def test_numbered_content_that_looks_like_json_is_text(write: Write, text: str) -> None:
+    """Only a list of typed parts is what an instrumentation wrote as JSON."""
+    body = read_log(write({"messages": [{"role": "user", "content": text}]}))
+    span = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": text}
+    assert read_log(write({"attributes": span})).requests == body.requests
+    parts = json.dumps([{"type": "text", "text": text}])
+    span = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": parts}
+    assert read_log(write({"attributes": span})).requests == body.requests
+
+
 def test_a_numbered_call_that_is_the_whole_prompt(write: Write) -> None:
     call = {"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.tool_calls.0.name": "f"}
     assert len(read_log(write({"attributes": call})).requests) == 1
@@ -332,6 +343,19 @@ def test_pages_of_a_litellm_listing(write: Write) -> None:
     log = read_log(write(page))
     assert log.requests == read_log(write(*rows)).requests
     assert log.records.skipped == {"failed request": 1}
+
+
+@pytest.mark.parametrize("hit", [True, "True", "true"])
+def test_what_the_proxy_answered_itself_is_no_request(write: Write, hit: object) -> None:
+    """LiteLLM's own cache of answers: the server behind it prefilled nothing."""
+    body = json.dumps({"messages": [{"role": "user", "content": "hello"}]})
+    row = {"request_id": "r", "startTime": "2026-11-20 10:00:00", "proxy_server_request": body}
+    hits: list[object] = [None, hit, "False", False, "", "None"]
+    log = read_log(
+        write(*[{**row, "request_id": f"r{n}", "cache_hit": h} for n, h in enumerate(hits)])
+    )
+    assert len(log.requests) == 5
+    assert log.records.skipped == {"answered from the proxy's cache": 1}
 
 
 def test_a_bad_row_of_a_page_is_counted_alone(write: Write) -> None:
