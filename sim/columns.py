@@ -44,6 +44,10 @@ class Ints(_Array):
             return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
         return super().__eq__(other)
 
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)  # array has a __ne__ of its own, which knows no lists
+        return equal if equal is NotImplemented else not equal
+
     __hash__ = None
 
     def __repr__(self) -> str:

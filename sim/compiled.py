@@ -261,11 +261,17 @@ def _weights(
         values = []
         for pair in pairs.tolist():
             s, e = divmod(pair, stride)
-            value = rule.weight(sizes[e] - sizes[s], costs[e] - costs[s], s)
+            try:
+                value = rule.weight(sizes[e] - sizes[s], costs[e] - costs[s], s)
+            except Exception:  # noqa: BLE001 (the plain engine raises it, if it meets the pair)
+                return None
             # Python adds an integer to the float level by rounding it once, as a double does; it
-            # multiplies and adds two integers without rounding.
-            exact = type(value) is float or (rule.mult == "one" and rule.base == "level")
-            if not exact and abs(value) >= 1 << 22:
+            # multiplies and adds two integers without rounding. Other numbers have rules of their own.
+            if type(value) is int and (rule.mult, rule.base) != ("one", "level"):
+                exact = abs(value) < 1 << 22
+            else:
+                exact = type(value) in (int, float)
+            if not exact:
                 return None
             values.append(value)
         try:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 COLUMNAR_FROM = 200_000
 """Block references from which the columnar form is taken: fewer take less time than numpy's import."""
 
+COLUMNAR_TO = 1 << 31
+"""Block references from which it is not: places are kept in 32 bits."""
+
 KEEP_PATHS = 1_000_000
 """Block references up to which a forest keeps its paths once made: 40 MB."""
 
@@ -197,7 +200,7 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
     """
     if isinstance(paths, Paths):
         first, last = paths.span
-        if isinstance(paths.table.ids, array) and COLUMNAR_FROM <= last - first < 1 << 31:
+        if isinstance(paths.table.ids, array) and COLUMNAR_FROM <= last - first < COLUMNAR_TO:
             found = _columnar(paths)
             if found is not None:
                 return found
@@ -318,7 +321,7 @@ def _columnar(paths: Paths) -> PrefixForest | None:
             refs=_ints(count[first]),
             block_parent=_ints(block_parent),
             last_block=_ints(last),
-            block_ids=array("Q" if unsigned else "q", ids[number].tobytes()),
+            block_ids=_ints(ids[number], "Q" if unsigned else "q"),
             reinterned=False,
         )
     )
@@ -348,11 +351,11 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return np.flatnonzero(opens), number[at]
 
 
-def _ints(values: NDArray[Any]) -> Ints:
+def _ints(values: NDArray[Any], typecode: str = "i") -> Ints:
     import numpy as np
 
-    out = Ints("i")
-    out.frombytes(np.ascontiguousarray(values, dtype=np.int32).tobytes())
+    out = Ints(typecode)
+    out.frombytes(np.ascontiguousarray(values, dtype=typecode).tobytes())
     return out
 
 

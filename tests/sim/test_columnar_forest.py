@@ -35,11 +35,8 @@ def same(plain: PrefixForest, columnar: PrefixForest) -> None:
     """Attribute by attribute."""
     for field in fields(plain):
         if field.compare:
-            assert (
-                getattr(plain, field.name) == list(getattr(columnar, field.name))
-                if (field.name == "block_ids")
-                else getattr(plain, field.name) == getattr(columnar, field.name)
-            ), field.name
+            assert getattr(plain, field.name) == getattr(columnar, field.name), field.name
+    assert plain == columnar
     assert plain.lengths == columnar.lengths
     assert all(type(i) is int for i in columnar.block_ids)
 
@@ -85,6 +82,23 @@ def test_a_longer_log() -> None:
             tuple(seen.setdefault(row[: n + 1], 10**9 * len(seen)) for n in range(len(row)))
         )
     assert compare(paths)
+
+
+def test_logs_of_more_references_than_32_bits_count_take_the_plain_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = RequestTable([Request((1, 2), 0), Request((1, 3), 0)]).paths
+    taken: list[object] = []
+
+    def columnar(paths: object) -> None:
+        taken.append(paths)
+
+    monkeypatch.setattr(module, "_columnar", columnar)
+    assert module.COLUMNAR_TO == 2**31
+    for limit, times in ((5, 1), (4, 1)):
+        monkeypatch.setattr(module, "COLUMNAR_TO", limit)
+        assert build_forest(view).nodes == 3
+        assert len(taken) == times
 
 
 @settings(max_examples=50, deadline=None)

@@ -37,6 +37,7 @@ def test_a_table_reads_as_its_requests(rows: list[Request], data: st.DataObject)
     assert table.paths == paths_of(rows)
     assert list(table.paths[1:][:-1]) == [r.hash_ids for r in rows[1:][:-1]]
     assert table.paths[3:2] == []
+    assert table.paths[::2] == [r.hash_ids for r in rows[::2]]
     assert table.paths[::-2] == [r.hash_ids for r in rows[::-2]]
     assert paths_of(table)[2:] == [r.hash_ids for r in rows[2:]]
     for got, asked in zip(table, rows, strict=True):
@@ -66,3 +67,12 @@ def test_ints_compare_as_lists() -> None:
     assert Ints("i", [1, 2]) != [1, 2, 3]
     assert Ints("i", [1]) != [2]
     assert Ints("i") == []
+    for one, other, equal in (
+        (Ints("i", [1, 2]), [1, 2], True),
+        (Ints("i", [1, 2]), (1, 3), False),
+        (Ints("i", [1, 2]), Ints("q", [1, 2]), True),
+        (Ints("i", [1, 2]), [1, 2, 3], False),
+        (Ints("i", [1, 2]), "12", False),
+    ):
+        assert (one == other, other == one) == (equal, equal)
+        assert (one != other, other != one) == (not equal, not equal)

@@ -197,6 +197,46 @@ def test_weights_that_doubles_cannot_carry_are_left_to_the_plain_engine(rule: Ke
     assert compiled.replay_compiled(forest, rule, 100, sizes, costs) is None
 
 
+@pytest.mark.parametrize("policy", ["gdsf", "cosigned"])
+def test_depths_whose_product_passes_32_bits(policy: str) -> None:
+    deep = tuple(range(70_000))
+    forest = build_forest([deep, (*deep[:-10], -1), (*deep[:-20], -2, -3), deep])
+    table = TableCost(tuple(range(len(deep) + 1)))
+    one, two = (
+        replay(forest, POLICIES[policy](), len(deep) + 1, table, table, engine=engine)
+        for engine in ("compiled", "heap")
+    )
+    assert one == two
+    assert one.evictions
+
+
+class OnlyWhatArises:
+    """A weight of depths that some pairs of depths do not have."""
+
+    def __call__(self, size: int, cost: int, depth: int) -> float:
+        if size > 2:
+            raise ValueError("no node is as large")
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        OnlyWhatArises(),
+        lambda size, cost, depth: np.float32(cost / size),  # adds and multiplies in 24 bits
+        lambda size, cost, depth: Fraction(cost, size),
+        lambda size, cost, depth: cost > 9,
+    ],
+)
+def test_weights_that_are_no_plain_numbers_are_left_to_the_plain_engine(
+    weight: Callable[[int, int, int], float],
+) -> None:
+    forest = build_forest([(1, 2, 3), (1, 2, 4), (1, 5), (1,)])
+    sizes = list(range(forest.depth + 1))
+    rule = KeyRule(base="level", mult="freq", weight=weight)
+    assert compiled.replay_compiled(forest, rule, 3, sizes, [n * n for n in sizes]) is None
+
+
 def test_too_many_pairs_of_depths_are_left_to_the_plain_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -234,6 +274,10 @@ def test_weights_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None
         one, two = both(forest, RULES["gdsf"], sizes[-1] + 9, sizes, costs)
         assert one == two
         assert 1 <= len(forest.memo["weights"]) <= 3
+    monkeypatch.undo()
+    for other in ([n * n for n in sizes], [3 * n for n in sizes]):  # at the same costs
+        one, two = both(forest, RULES["gdsf"], other[-1] + 9, other, costs)
+        assert one == two
 
 
 def test_capacities_beyond_62_bits_are_left_to_the_plain_engine() -> None:
@@ -368,6 +412,11 @@ def test_broken_books_raise() -> None:
             compiled._tally(forest, sizes, sizes, matched, status, 5, 0, 0, 0, 0)
     with pytest.raises(InvariantError, match="loaded"):
         compiled._tally(forest, sizes, sizes, matched, 0, 0, 0, 0, 1, 0)
+    loaded = sum(sizes[n] for n in forest.length)
+    compiled._tally(forest, sizes, sizes, matched, 0, 0, 0, 0, loaded, 0)
+    compiled._tally(forest, sizes, sizes, matched, 0, 0, 0, 0, loaded - (1 << 64), 0)
+    with pytest.raises(InvariantError, match="loaded"):
+        compiled._tally(forest, sizes, sizes, matched, 0, 0, 0, 0, loaded - (1 << 32), 0)
 
 
 def test_another_process_gets_the_forest_alone() -> None:
