@@ -112,7 +112,7 @@ def test_a_file_that_begins_inside_a_line(
     """What ``tail -c`` leaves."""
     bare = b"".join(json.dumps({"prompt": f"{n} " * 40}).encode() + b"\n" for n in range(60))
     file = tmp_path / "log"
-    file.write_bytes(wrap(bare, 1 << 14)[150:])
+    file.write_bytes(wrap(bare, 1 << 14)[100:])
     log = read_log(file)
     assert (len(log.requests), log.records.unusable) == (59, 1)
 
