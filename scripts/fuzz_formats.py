@@ -46,6 +46,24 @@ SMALL = (
     '{"url": "/v1/embeddings", "body": {"model": "m", "input": ["one", "two"]}}\n',
     '{"custom_id": "r", "result": {"type": "succeeded", "message": {}}}\n',
     "INFO 03-04 10:00:00 [a.py:39] Received request c1: prompt: 'x', params: p.\n",
+    (
+        '{"log": "{\\"prompt\\": ", "stream": "stdout", "time": "t"}\n'
+        '{"log": "\\n", "stream": "stderr", "time": "t"}\n'
+        '{"log": "\\"a\\"}\\n", "stream": "stdout", "time": "t"}\n'
+    ),
+    '2026-03-04T10:00:00.1Z stdout P {"prompt": \n2026-03-04T10:00:00Z stdout F "a"}\n',
+    'gate-1  | {"prompt": "a"}\n',
+    '{"prompt": "a"}{"prompt": "b"}',
+    '[{"prompt": "a"}]\n[{"prompt": "b"}]\n',
+    'request_id;prompt;model\na;"b;""c""";m\nd;"e;m\nf;g;m\n',
+    (
+        '{"attributes": {"gen_ai.prompt.0.role": "assistant", "gen_ai.prompt.0.tool_calls.0.name": "f", '
+        '"llm.request.functions.0.name": "f"}}\n'
+    ),
+    (
+        '{"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": '
+        '{"url": "data:a;base64,AA=="}}, {"type": "blob", "content": "AA"}]}]}\n'
+    ),
 )
 """Inputs for what no sample's beginning reaches whole."""
 
@@ -68,7 +86,7 @@ def attempt(data: bytes) -> int:
         On an unclear refusal. Any other exception is a finding too.
     """
     from cache_worthy.errors import UsageError
-    from cache_worthy.ingest import FORMATS, IngestOptions, read_log
+    from cache_worthy.ingest import FORMATS, IngestOptions, read_log, source
     from cache_worthy.ingest.options import ORDERS, TEMPLATES
     from cache_worthy.output import to_json
     from cache_worthy.sim.cost import DEFAULT_MODEL
@@ -79,6 +97,8 @@ def attempt(data: bytes) -> int:
 
     first, second = (*data[:2], 0, 0)[:2]
     names = ["auto", *(f.NAME for f in FORMATS)]
+    # A short limit, so that inputs of this size are longer than it too.
+    longest = 300 if 64 <= first < 128 else source.LONGEST
     # Detection is what most bytes should meet, so only some of them name a format.
     options = IngestOptions(
         format=names[first % 64] if first % 64 < len(names) else "auto",
@@ -88,7 +108,11 @@ def attempt(data: bytes) -> int:
         model=(None, "*")[second // 64 % 2],
         allow_partial=second >= 128,
     )
-    with mock.patch.object(sys, "stdin", mock.Mock(buffer=io.BytesIO(data[2:]))):
+    with (
+        mock.patch.object(sys, "stdin", mock.Mock(buffer=io.BytesIO(data[2:]))),
+        mock.patch.object(source, "LONGEST", longest),
+        mock.patch.object(source, "ENDLESS", 8 * longest),
+    ):
         try:
             log = read_log("-", options)
         except (InputError, UsageError) as error:
@@ -110,6 +134,7 @@ def seeds() -> Iterator[bytes]:
         yield bytes([number, 130]) + module.EXAMPLE.encode() + b"\n"
     for text in SMALL:
         yield bytes([255, 2]) + text.encode()
+        yield bytes([127, 130]) + text.encode() + text.encode()[:-5] * 3
     for file in sorted((ROOT / "examples" / "formats").iterdir()):
         if file.is_file():
             yield bytes([255, 2]) + file.read_bytes()[:KEPT]

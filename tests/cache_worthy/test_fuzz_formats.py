@@ -29,12 +29,15 @@ KEYS = [
     "input_sequence_hashes", "cache_salt", "prompt_tokens", "ContextTokens", "output", "name",
     "data", "meta", "status", "code", "metadata", "prefix_block_hashes", "key", "stringValue",
     "arrayValue", "kvlistValue", "values", "spans", "scopeSpans", "result", "startTimeUnixNano",
-    "level", "events", "error.type",
+    "level", "events", "error.type", "log", "stream", "time", "source", "image_url", "url", "file",
+    "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt.0.tool_calls",
+    "gen_ai.prompt.0.tool_calls.0.name", "llm.request.functions.0.name", "cache_hit",
 ]  # fmt: skip
 WORDS = [
     "dynamo.request.trace.v1", "request_end", "request.received", "request.finished", "GENERATION",
     "user", "assistant", "tool", "tool_use", "tool_result", "image_url", "[{}]", "{", "failure",
     "ERROR", "succeeded", "gen_ai.input.messages", "2026-05-01 10:00:00", "1e999", "\ud800", "...", "", "*", "local",
+    "stdout", "line\n", "data:image/png;base64,AA==", "blob", "image",
 ]  # fmt: skip
 scalars = (
     st.none()
