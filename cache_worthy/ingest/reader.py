@@ -135,6 +135,9 @@ def _json_lines(
                                 "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
             continue
         text = text.strip()
+        if not opens and text.startswith("\ufeff"):  # files with a mark, one after another
+            text = text.lstrip("\ufeff")
+            opens = text.startswith(("{", "["))
         yield place, parse_line(text) if opens else text
 
 
@@ -399,6 +402,7 @@ def _rows(
     before = csv.field_size_limit(1 << 30)  # of the whole process, so it is put back
     lines = _RowLines(source, stream, delimiter)
     rows = csv.reader(lines, strict=True, delimiter=delimiter)
+    header: list[str] = []
     names: list[str] = []
     try:
         while True:
@@ -417,10 +421,10 @@ def _rows(
             place = f"line {lines.number}"
             lines.taken()
             if not names:
-                names = [n.strip() for n in row]
+                header, names = row, [n.strip() for n in row]
                 continue
-            if not row:
-                continue
+            if not row or (row[1:] == header[1:] and row[0].strip('\ufeff"') == header[0]):
+                continue  # blank, or the header of the next file in this one
             if len(row) > len(names):
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", False)
             elif len(row) < len(names):

@@ -197,6 +197,20 @@ def test_arrays_after_each_other_are_one_log(tmp_path: Path, between: str) -> No
     assert prompts(file) == list(range(1, 10))
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    "text",
+    ['{"prompt": "xx"}\n{"prompt": "xxx"}\n', "request_id,prompt\na,xx\nb,xxx\n",
+     '"request_id","prompt"\n"a","xx"\n"b","xxx"\n'],
+)  # fmt: skip
+def test_files_one_after_another_in_one(tmp_path: Path, mark: str, text: str) -> None:
+    """What ``cat`` makes of them: marks and headers in the middle."""
+    file = tmp_path / "log"
+    file.write_text((mark + text) * 3, encoding="utf-8")
+    assert prompts(file) == [2, 3] * 3
+    assert read_log(file).records.unusable == 0
+
+
 def test_text_after_an_array_ends_the_reading(run: Run, tmp_path: Path) -> None:
     """How much stands there is not known, so it is no small share."""
     file = tmp_path / "log.json"
