@@ -7,6 +7,7 @@ log's avoidable recompute exactly (checked in ``measure_pins``).
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 from cache_worthy.sim.cost import BlockSize, DepthFn
@@ -66,19 +67,25 @@ class Pins:
     pins: tuple[Pin, ...]
 
 
-def node_protection(forest: PrefixForest, costs: list[int]) -> list[int]:
-    """Per static node ``(refs - 1) * cost``, in the unit of ``costs`` (cumulative by depth)."""
-    return [
-        (refs - 1) * (costs[e] - costs[s])
-        for refs, s, e in zip(forest.refs, forest.start, forest.end, strict=True)
-    ]
+def node_protection(forest: PrefixForest, costs: list[int]) -> dict[int, int]:
+    """Per shared static node ``(refs - 1) * cost``, in the unit of ``costs`` (cumulative by depth).
+
+    The others protect nothing.
+    """
+    refs, start, end = forest.refs, forest.start, forest.end
+    return {n: (refs[n] - 1) * (costs[end[n]] - costs[start[n]]) for n in forest.shared}
 
 
-def top_prefixes(forest: PrefixForest, costs: list[int], top: int) -> list[int]:
-    """The ``top`` shared static nodes that protect most, dearest first; ties to the lower number."""
-    protection = node_protection(forest, costs)
-    shared = [n for n in range(forest.nodes) if forest.refs[n] > 1]
-    return sorted(shared, key=lambda n: (-protection[n], n))[:top]
+def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
+    """The ``top`` shared static nodes that protect most, dearest first; ties to the lower number.
+
+    Parameters
+    ----------
+    protection : dict of int to int
+        Of :func:`node_protection`.
+    top : int
+    """
+    return heapq.nsmallest(top, protection, key=lambda n: (-protection[n], n))
 
 
 def measure_pins(
@@ -93,11 +100,12 @@ def measure_pins(
     """
     table = cost.cumulative(forest.depth)
     protection = node_protection(forest, table)
-    compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
+    compulsory = sum(n * (table[d] - table[d - 1]) for d, n in forest.depths.items())
     avoidable = uncached_cost - compulsory
-    if sum(protection) != avoidable:
-        raise InvariantError(f"pins protect {sum(protection)}, avoidable is {avoidable}")
-    ranked = top_prefixes(forest, table, top)
+    protected = sum(protection.values())
+    if protected != avoidable:
+        raise InvariantError(f"pins protect {protected}, avoidable is {avoidable}")
+    ranked = top_prefixes(protection, top)
     first: dict[int, int] = {}
     wanted = set(ranked)
     for request, terminal in enumerate(forest.terminal, 1):
@@ -114,10 +122,10 @@ def measure_pins(
         while node >= 0 and node not in held:
             held.add(node)
             node = forest.parent[node]
-    together = sum(protection[n] for n in held)
+    together = sum(protection[n] for n in held)  # those above a shared node are shared
     return Pins(
         avoidable_cost=avoidable,
-        candidates=sum(refs > 1 for refs in forest.refs),
+        candidates=len(protection),
         together_bytes=sum(forest.end[n] - forest.start[n] for n in held) * size.block,
         together_protected_cost=together,
         together_protected_fraction=together / avoidable if avoidable else 0.0,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cache_worthy.per_request import require_sums
-from cache_worthy.pins import Pins, top_prefixes
+from cache_worthy.pins import Pins, node_protection, top_prefixes
 from cache_worthy.policy_table import BASELINE
 from cache_worthy.replays import Replays
 from cache_worthy.sim.errors import InvariantError
@@ -142,7 +142,7 @@ def measure_pinsim(
     """
     forest = replays.forest
     table = replays.cost.cumulative(forest.depth)
-    nodes = top_prefixes(forest, table, top)
+    nodes = top_prefixes(node_protection(forest, table), top)
     held, depths = hold(forest, nodes)
     need = held_floor(forest, held, depths, replays.size)
     policy = pin_policy(replays)

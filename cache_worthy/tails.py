@@ -11,8 +11,11 @@ rank 4, a log computed by hand (tests).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 from cache_worthy.per_request import require_sums
@@ -109,17 +112,26 @@ class Tails:
     capacities: tuple[TailsAt, ...]
 
 
-def nearest_rank(ordered: Sequence[Number], percent: int) -> Number:
-    """The least value that at least ``percent`` percent of the sorted values do not exceed.
+def nearest_rank(counts: Mapping[Number, int], percent: int) -> Number:
+    """The least value that at least ``percent`` percent of the counted ones do not exceed.
 
     Source: Hyndman and Fan 1996, definition 1.
 
+    Parameters
+    ----------
+    counts : mapping of a number to int
+        How often each value occurs; one at least.
+    percent : int
+
     Examples
     --------
-    >>> nearest_rank([1, 2, 3, 4], 50), nearest_rank([1, 2, 3, 4], 51), nearest_rank([7], 99)
-    (2, 3, 7)
+    >>> four = {1: 1, 2: 1, 3: 1, 4: 1}
+    >>> nearest_rank(four, 50), nearest_rank(four, 51), nearest_rank({7: 5, 8: 1}, 99)
+    (2, 3, 8)
     """
-    return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+    ordered = sorted(counts)
+    upto = list(accumulate(counts[value] for value in ordered))
+    return ordered[bisect_left(upto, max(-(-upto[-1] * percent // 100), 1))]
 
 
 def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable) -> Tails:
@@ -134,7 +146,7 @@ def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable)
 
     Notes
     -----
-    Time: requests times log of the requests, a policy and capacity.
+    Time: requests, a policy and capacity.
 
     Raises
     ------
@@ -143,7 +155,7 @@ def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable)
     """
     forest = replays.forest
     table = replays.cost.cumulative(forest.depth)
-    deep_over = nearest_rank(sorted(forest.length), DEEP_PERCENT)
+    deep_over = nearest_rank(forest.lengths, DEEP_PERCENT)
     count = -(-forest.requests * TAIL_PERCENT // 100)
     capacities = []
     for row in policies.rows:
@@ -169,31 +181,45 @@ def _tail(
     count: int,
     deep_over: int,
 ) -> Tail:
-    costs = [table[n] - table[m] for n, m in zip(lengths, matched, strict=True)]
-    compulsory = [table[n] - table[k] for n, k in zip(lengths, known, strict=True)]
-    own = sorted(cost / part for cost, part in zip(costs, compulsory, strict=True) if part)
-    ordered = sorted(costs)
-    dearest = sorted(range(len(costs)), key=lambda r: -costs[r])[:count]  # ties: earlier first
-    dearest = [r for r in dearest if costs[r]]
+    # Requests of one length, match and known part are alike, and few kinds are different: 1,700 of
+    # 120 thousand requests. Sorting the requests themselves took three times as long.
+    kinds = Counter(zip(lengths, matched, known, strict=True))
+    costs: Counter[int] = Counter()
+    own: Counter[float] = Counter()
+    for (n, m, k), times in kinds.items():
+        cost = table[n] - table[m]
+        costs[cost] += times
+        if table[n] > table[k]:
+            own[cost / (table[n] - table[k])] += times
+    left, least = count, 0
+    for least in sorted(costs, reverse=True):
+        left -= costs[least]
+        if left <= 0:
+            break
+    dear = {kind for kind in kinds if table[kind[0]] - table[kind[1]] >= max(least, 1)}
+    found = [r for r, kind in enumerate(zip(lengths, matched, known, strict=True)) if kind in dear]
+    of = {r: table[lengths[r]] - table[matched[r]] for r in found}
+    dearest = sorted(found, key=lambda r: -of[r])[:count]  # ties: earlier first
+    new = {r: table[lengths[r]] - table[known[r]] for r in dearest}
     deep = [r for r in dearest if lengths[r] > deep_over]
-    cold = [r for r in dearest if 2 * compulsory[r] <= costs[r]]
-    first = [r for r in dearest if 2 * compulsory[r] > costs[r]]
+    cold = [r for r in dearest if 2 * new[r] <= of[r]]
+    first = [r for r in dearest if 2 * new[r] > of[r]]
     if len(cold) + len(first) != len(dearest):
         raise InvariantError(f"{len(cold)} cold and {len(first)} first of {len(dearest)}")
-    tail_cost = sum(costs[r] for r in dearest)
+    tail_cost = sum(of[r] for r in dearest)
     return Tail(
         policy=policy,
-        p50=nearest_rank(ordered, 50),
-        p95=nearest_rank(ordered, 95),
-        p99=nearest_rank(ordered, 99),
-        max=ordered[-1],
+        p50=nearest_rank(costs, 50),
+        p95=nearest_rank(costs, 95),
+        p99=nearest_rank(costs, 99),
+        max=max(costs),
         own_p50=nearest_rank(own, 50) if own else None,
         own_p95=nearest_rank(own, 95) if own else None,
         own_p99=nearest_rank(own, 99) if own else None,
-        own_max=own[-1] if own else None,
+        own_max=max(own) if own else None,
         tail_requests=len(dearest),
         tail_cost=tail_cost,
-        tail_evicted_cost=tail_cost - sum(compulsory[r] for r in dearest),
+        tail_evicted_cost=tail_cost - sum(new.values()),
         deep=_kind(deep),
         cold=_kind(cold),
         first=_kind(first),

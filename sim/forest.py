@@ -166,13 +166,25 @@ class PrefixForest:
                 self.memo["paths"] = found
         return found
 
-    def subtree_blocks(self) -> list[int]:
-        """Per node the blocks at or below it. Time: nodes."""
-        total = [e - s for s, e in zip(self.start, self.end, strict=True)]
-        for node in range(self.nodes - 1, -1, -1):
-            if self.parent[node] >= 0:
-                total[self.parent[node]] += total[node]
-        return total
+    def subtree_blocks(self) -> Ints:
+        """Per node the blocks at or below it; counted once. Time: nodes."""
+        found: Ints | None = self.memo.get("subtree_blocks")
+        if found is None:
+            total = [e - s for s, e in zip(self.start, self.end, strict=True)]
+            for node in range(self.nodes - 1, -1, -1):
+                if self.parent[node] >= 0:
+                    total[self.parent[node]] += total[node]
+            found = self.memo["subtree_blocks"] = Ints("i", total)
+        return found
+
+    @property
+    def shared(self) -> Ints:
+        """The nodes that more than one request contains; found once."""
+        found: Ints | None = self.memo.get("shared")
+        if found is None:
+            several = (node for node, refs in enumerate(self.refs) if refs > 1)
+            found = self.memo["shared"] = Ints("i", several)
+        return found
 
 
 def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
