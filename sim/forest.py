@@ -313,12 +313,14 @@ def _columnar(paths: Paths) -> PrefixForest | None:
         return None
     del above
     blocks = len(number)
-    count = np.bincount(block_of, minlength=blocks).astype(np.int32)
-    depth = (number - begins[np.searchsorted(ends, number, side="right")]).astype(np.int32)
+    count = np.zeros(blocks, np.int32)
+    np.add.at(count, block_of, np.int32(1))  # bincount would copy the column as 64 bits
     opens = (block_parent < 0) | (count[block_parent] != count)
     node_of = np.cumsum(opens, dtype=np.int32) - np.int32(1)
     first = np.flatnonzero(opens)
-    last = np.append(first[1:] - 1, blocks - 1).astype(np.int32)
+    last = np.append(first[1:] - 1, blocks - 1)
+    opened = number[first]
+    start = opened - begins[np.searchsorted(ends, opened, side="right")]
     up = block_parent[first]
     terminal = np.full(len(ends), -1, np.int32)
     filled = begins < ends
@@ -328,8 +330,8 @@ def _columnar(paths: Paths) -> PrefixForest | None:
             terminal=_ints(terminal),
             length=_ints(ends - begins),
             parent=_ints(np.where(up < 0, up, node_of[up])),
-            start=_ints(depth[first]),
-            end=_ints(depth[last] + 1),
+            start=_ints(start),
+            end=_ints(start + last - first + 1),
             refs=_ints(count[first]),
             block_parent=_ints(block_parent),
             last_block=_ints(last),
@@ -347,7 +349,8 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     span = int(ids.max()) - low + 1
     size = len(ids)
     if span <= 4 * size:  # a table by id takes less than sorting
-        code = (ids - ids.dtype.type(low)).astype(np.int64)
+        code = np.empty(size, np.int32 if span <= 1 << 31 else np.int64)
+        np.subtract(ids, ids.dtype.type(low), out=code, casting="unsafe")
     else:
         distinct, code = np.unique(ids, return_inverse=True)
         span = len(distinct)
@@ -359,7 +362,8 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     del code, first
     opens = np.zeros(size, bool)
     opens[at] = True
-    number = np.cumsum(opens, dtype=np.int32) - np.int32(1)
+    number = np.cumsum(opens, dtype=np.int32)
+    number -= np.int32(1)
     return np.flatnonzero(opens), number[at]
 
 
@@ -367,7 +371,7 @@ def _ints(values: NDArray[Any], typecode: str = "i") -> Ints:
     import numpy as np
 
     out = Ints(typecode)
-    out.frombytes(np.ascontiguousarray(values, dtype=typecode).tobytes())
+    out.frombytes(np.ascontiguousarray(values, dtype=typecode).view(np.uint8).data)  # no copy
     return out
 
 
