@@ -177,6 +177,7 @@ def measure_splits(
             there = preferring(there, whole, table.outside_oracle_coverage)
         parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
         workers.forget(mine.forest)
+        del mine  # before the next part is read: a large log's takes tens of megabytes
     verdicts = {
         "worth caching": len({p.worth_caching for p in parts}) == 1,
         "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),
