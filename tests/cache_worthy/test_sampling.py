@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from cache_worthy.sampling import (
     draw,
     half_width,
     saving,
+    wider_side,
 )
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
@@ -162,10 +164,64 @@ def test_the_truth_lies_inside_and_not_with_the_wrong_capacity(
 
 def test_jackknife_by_hand() -> None:
     values = [1.0] * 9 + [2.0]
-    # Mean 1.1; squares 9 * 0.01 + 0.81 = 0.9; times 9/10.
-    assert half_width(values, 0.0) == pytest.approx(2.262 * 0.81**0.5)
-    assert half_width(values, 0.75) == pytest.approx(2.262 * 0.81**0.5 / 2)
-    assert half_width(values, 1.0) == 0.0
+    # Around 1.1: squares 9 * 0.01 + 0.81 = 0.9; around 1: 1; times 9/10.
+    assert half_width(values, 1.1, 0.0) == pytest.approx(2.262 * 0.81**0.5)
+    assert half_width(values, 1.0, 0.0) == pytest.approx(2.262 * 0.9**0.5)
+    assert half_width(values, 1.1, 0.75) == pytest.approx(2.262 * 0.81**0.5 / 2)
+    assert half_width(values, 1.1, 1.0) == 0.0
+
+
+def test_the_wider_side_by_hand() -> None:
+    # A fifth of the avoidable half is lost, give or take a tenth of it: odds 1/4, their logarithm
+    # give or take 0.1 / 0.16 = 5/8, so the upper end is 0.25 e^(5/8) / (1 + 0.25 e^(5/8)).
+    odds = 0.25 * math.e**0.625
+    assert wider_side(1.1, 0.05, 1.5) == pytest.approx((odds / (1 + odds) - 0.2) * 0.5)
+    assert wider_side(1.4, 0.05, 1.5) == pytest.approx((odds / (1 + odds) - 0.2) * 0.5)  # mirrored
+    assert wider_side(1.1, 1e9, 1.5) == pytest.approx(0.4)  # never beyond what can be
+    assert wider_side(1.0, 0.1, 1.5) == wider_side(1.6, 0.1, 1.5) == 0.1  # no odds there
+
+
+def test_the_wider_side_holds_more_often_where_few_subtrees_lose() -> None:
+    """Of 3,000 subtrees three in a hundred lose anything, with a heavy tail; no cache is played."""
+    rng = random.Random(0)
+    subtrees = []
+    for _ in range(3000):
+        kept = 1 + rng.paretovariate(2)
+        lost = rng.paretovariate(1.3) if rng.random() < 0.03 else 0.0
+        subtrees.append((kept + lost, lost))
+
+    def ratio(avoidable: float, lost: float) -> float:
+        return 1 + 0.5 * lost / avoidable
+
+    truth = ratio(*(sum(column) for column in zip(*subtrees, strict=True)))
+    plain = wider = 0
+    for _ in range(100):
+        parts = [[0.0, 0.0] for _ in range(GROUPS)]
+        for avoidable, lost in subtrees:
+            if (drawn := rng.random()) < 0.1:
+                part = parts[int(drawn * 100)]
+                part[0] += avoidable
+                part[1] += lost
+        avoidable, lost = (sum(column) for column in zip(*parts, strict=True))
+        estimate = ratio(avoidable, lost)
+        half = half_width([ratio(avoidable - a, lost - b) for a, b in parts], estimate, 0.1)
+        plain += abs(estimate - truth) <= half
+        wider += abs(estimate - truth) <= wider_side(estimate, half, 1.5)
+    assert plain <= 85
+    assert wider >= 88
+
+
+def test_a_sample_of_shared_blocks_only_is_refused() -> None:
+    def kept(block: int) -> bool:
+        return hashed((block,), 0) < 2**63
+
+    paths = [(block,) for block in range(95) for _ in range(21)]  # more than 1% pass each
+    away = next(block for block in range(1000, 2000) if not kept(block))
+    forest = build_forest([*paths, (away, 1), (away, 2)])
+    sample = draw(forest, 0.5)
+    assert sample.own == 0
+    with pytest.raises(UsageError, match="nothing but blocks that more than 1%"):
+        SampledReplays(Replays(forest, BlockSize(), BlockCost()), sample)
 
 
 def test_savings_are_of_the_log() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -35,3 +36,18 @@ def test_both_logs_are_measured(
     assert len(figures) == 4
     assert figures[0] == figures[2] == 0.0
     assert figures[1] == figures[3] > 0.0
+
+
+def test_draws_count_as_one_each() -> None:
+    errors = sampling_error.Errors()
+    # Two draws at ten capacities: one always inside, one never.
+    for draw, error in ((1, 0.0), (2, 1.0)):
+        for place in range(10):
+            errors.add(error, 0.5, draw, place)
+    assert errors.covered == 0.5
+    # Each is off by 10 halves: sqrt(2 * (25 + 25)) / 20.
+    assert errors.covered_error() == pytest.approx(0.5)
+    assert math.isnan(errors.least_covered())
+    for draw in range(10):
+        errors.add(float(draw < 3), 0.5, draw, "narrow")
+    assert errors.least_covered() == pytest.approx(0.7)
