@@ -86,6 +86,8 @@ def _prepare_streams() -> None:
     """Closed standard streams become empty ones; text that the terminal lacks is escaped."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 (lives as long as the process)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         raise UsageError("standard output is closed; nothing could be printed")
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -72,8 +72,8 @@ class Errors:
         """Standard error of ``covered``: a ratio over draws (Cochran, Sampling Techniques, 2.46)."""
         mean = self.covered
         off: defaultdict[int, float] = defaultdict(float)
-        for draw, inside in zip(self.draws, self.inside, strict=True):
-            off[draw] += inside - mean
+        for seed, inside in zip(self.draws, self.inside, strict=True):
+            off[seed] += inside - mean
         n = len(off)
         if n < 2:
             return math.nan

@@ -68,6 +68,10 @@ def test_closed_streams(sample: Path) -> None:
     done = _shell("CW policies >&-")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
+    done = _shell(f"CW analyze {sample} --no-bound --json 2>&-")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["command"] == "analyze"
+    assert _shell("CW analyze nothing 2>&-").returncode == 2
     done = _shell("CW analyze - <&-")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
