@@ -71,7 +71,14 @@ def test_whole_subtrees_are_kept_by_the_hash_of_their_first_block(root: bool, se
     assert sample.subtrees == 400
     assert sample.kept_subtrees == len({first_own(p, root) for p in wanted})
     assert sample.shared == sample.kept_shared == int(root)
-    assert {part for part, _ in sample.rows} == set(range(GROUPS))
+    parts = [hashed((*prefix, first_own(p, root)), seed) * GROUPS // int(0.3 * 2**64) for p in kept]
+    assert [part for part, _ in sample.rows] == parts
+    assert set(parts) == set(range(GROUPS))
+    for left_out in range(GROUPS):
+        less = sample.without(left_out)
+        assert less.rows == tuple(row for row in sample.rows if row[0] != left_out)
+        assert less.forest.requests == len(less.rows)
+        assert less.kept_shared == int(root)
     again = draw(build_forest(paths[::-1]), 0.3, seed)
     assert sorted(sample.forest.length) == sorted(again.forest.length)
     assert again.kept_subtrees == sample.kept_subtrees
@@ -222,6 +229,51 @@ def test_a_sample_of_shared_blocks_only_is_refused() -> None:
     assert sample.own == 0
     with pytest.raises(UsageError, match="nothing but blocks that more than 1%"):
         SampledReplays(Replays(forest, BlockSize(), BlockCost()), sample)
+
+
+def test_what_no_kept_subtree_shows_is_left_open() -> None:
+    """At a capacity under which the sample loses nothing: the rule of three, by hand."""
+    paths = [p for c in range(500) for p in ((c, c + 1000), (c, c + 1000))]
+    paths += [(c + 5000,) for c in range(3000)]  # alone: no reuse to lose
+    forest = build_forest(paths)
+    replays = Replays(forest, BlockSize(), BlockCost())
+    sample = draw(forest, 0.36)
+    sampled = SampledReplays(replays, sample)
+    reusing = sum(hashed((c,), 0) < int(0.36 * 2**64) for c in range(500))
+    assert sample.reusing == reusing < sample.kept_subtrees
+    capacity = forest.distinct // 2 * replays.size.block
+    avoidable = replays.uncached_cost / replays.compulsory_cost - 1
+    (error,) = sampled.errors([("lru", capacity)], cost_ratio)
+    assert cost_ratio(sampled, "lru", capacity) == 1
+    assert error == pytest.approx(3 / reusing * 0.8 * avoidable)
+
+
+def test_counts_are_scaled_to_the_log() -> None:
+    forest = build_forest(conversations(800, 4))
+    replays = Replays(forest, BlockSize(), BlockCost())
+    sampled = SampledReplays(replays, draw(forest, 0.3), parts=False)
+    for share in (0.1, 0.3, 0.5):
+        capacity = int(share * forest.distinct) * replays.size.block
+        one, two = replays.run("lru", capacity), sampled.run("lru", capacity)
+        for name in ("hit_blocks", "evictions", "evicted_once", "evicted_size", "resident_size"):
+            assert getattr(two, name) == pytest.approx(getattr(one, name), rel=0.3), (share, name)
+        assert two.resident_size <= capacity
+
+
+def test_only_costs_are_judged_on_the_log_odds() -> None:
+    forest = build_forest(conversations(800, 4))
+    sampled = SampledReplays(Replays(forest, BlockSize(), BlockCost()), draw(forest, 0.3))
+    capacity = forest.distinct // 8 * sampled.size.block
+    most = sampled.uncached_cost / sampled.compulsory_cost
+    for value in (cost_ratio, saving):
+        estimate = value(sampled, "gdsf", capacity)
+        half = half_width([value(p, "gdsf", capacity) for p in sampled.parts], estimate, 0.3)
+        wider = wider_side(estimate, half, most)
+        (error,) = sampled.errors([("gdsf", capacity)], value)
+        wanted = wider if value is cost_ratio else half
+        assert error == max(wanted, sampled.unseen(capacity))
+        if value is cost_ratio:
+            assert error > 1.005 * half
 
 
 def test_savings_are_of_the_log() -> None:
