@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -242,6 +243,27 @@ def test_a_state_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> Non
         assert (code, out) == (2, "")
         assert f"--state {file}" in err
         assert len(err.splitlines()) == 1
+
+
+def test_a_disk_that_fills_costs_a_line_and_no_piece(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--policy", "lru", "--max-nodes", 3, "--max-requests", 3)
+    whole = run("adversary", "find", *options)
+    file = tmp_path / "state"
+    write, room = os.write, [1500]
+
+    def until_full(handle: int, data: bytes) -> int:
+        room[0] -= len(data)
+        return write(handle, data if room[0] >= 0 else data[: len(data) // 2])
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", until_full)
+        code, out, err = run("adversary", "find", *options, "--state", file)
+    assert (code, out) == (2, "")
+    assert err == f"cache-worthy: --state {file}: cannot write: the disk is full\n"
+    assert not file.read_bytes().endswith(b"\n")
+    assert run("adversary", "find", *options, "--state", file) == whole
 
 
 def test_what_ran_before_does_not_change_an_outcome() -> None:

@@ -71,7 +71,9 @@ def test_whole_subtrees_are_kept_by_the_hash_of_their_first_block(root: bool, se
     assert sample.subtrees == 400
     assert sample.kept_subtrees == len({first_own(p, root) for p in wanted})
     assert sample.shared == sample.kept_shared == int(root)
-    parts = [hashed((*prefix, first_own(p, root)), seed) * GROUPS // int(0.3 * 2**64) for p in kept]
+    parts = [
+        hashed((*prefix, first_own(p, root)), seed) * GROUPS // int(0.3 * 2**64) for p in wanted
+    ]
     assert [part for part, _ in sample.rows] == parts
     assert set(parts) == set(range(GROUPS))
     for left_out in range(GROUPS):
@@ -222,7 +224,9 @@ def test_a_sample_of_shared_blocks_only_is_refused() -> None:
     def kept(block: int) -> bool:
         return hashed((block,), 0) < 2**63
 
-    paths = [(block,) for block in range(95) for _ in range(21)]  # more than 1% pass each
+    paths: list[Path_] = [
+        (block,) for block in range(95) for _ in range(21)
+    ]  # more than 1% pass each
     away = next(block for block in range(1000, 2000) if not kept(block))
     forest = build_forest([*paths, (away, 1), (away, 2)])
     sample = draw(forest, 0.5)
@@ -233,7 +237,7 @@ def test_a_sample_of_shared_blocks_only_is_refused() -> None:
 
 def test_what_no_kept_subtree_shows_is_left_open() -> None:
     """At a capacity under which the sample loses nothing: the rule of three, by hand."""
-    paths = [p for c in range(500) for p in ((c, c + 1000), (c, c + 1000))]
+    paths: list[Path_] = [(c, c + 1000) for c in range(500) for _ in range(2)]
     paths += [(c + 5000,) for c in range(3000)]  # alone: no reuse to lose
     forest = build_forest(paths)
     replays = Replays(forest, BlockSize(), BlockCost())
