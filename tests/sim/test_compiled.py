@@ -20,7 +20,7 @@ import pytest
 
 from cache_worthy.sim import compiled, fast, kernels
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model, TableCost
-from cache_worthy.sim.errors import InputError, InvariantError
+from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.interned import Tally, replay_interned
 from cache_worthy.sim.policies import POLICIES
@@ -287,6 +287,23 @@ def test_capacities_beyond_62_bits_are_left_to_the_plain_engine() -> None:
     )
     with pytest.raises(InputError, match="needs another engine"):
         replay(forest, POLICIES["lru"](), 1 << 62, engine="compiled")
+
+
+@pytest.mark.parametrize("engine", ["compiled", "interned", "heap", "reference"])
+@pytest.mark.parametrize("policy", ["lru", "gdsf", "cosigned"])
+def test_every_engine_refuses_what_does_not_fit(policy: str, engine: Engine) -> None:
+    if policy == "cosigned" and engine == "interned":
+        return
+    forest = build_forest([(1, 2), (1, 2, 3), (4,)])
+    floor = 3 * BlockSize().block
+    for capacity in (floor - 1, 0, -1):
+        with pytest.raises(CapacityError, match=f"under the floor {floor}"):
+            replay(forest, POLICIES[policy](), capacity, engine=engine)
+    found = replay(forest, POLICIES[policy](), floor, engine=engine)
+    assert (found.evictions, found.hit_blocks) == (1, 2)
+    for empty in ([], [(), ()]):
+        found = replay(build_forest(empty), POLICIES[policy](), 0, engine=engine)
+        assert (found.total_cost, found.matched) == (0, (0,) * len(empty))
 
 
 def test_without_numba_the_plain_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -573,6 +590,23 @@ def differs() -> bool:
                 except (InvariantError, IndexError):
                     return True
     return False
+
+
+def test_deep_forests_find_their_weights_by_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(1, 60)
+    pairs, ranks = compiled._pairs(forest), compiled._ranks(forest)
+    assert pairs is not None
+    assert len(ranks) > len(pairs) > 40
+    weights = np.arange(len(pairs)) + 0.5
+    find = kernels._weight.py_func  # type: ignore[attr-defined]
+    for table in (ranks, np.empty(0, np.uint32)):
+        assert [find(table, pairs, weights, pair) for pair in pairs] == weights.tolist()
+    del forest.memo["ranks"]
+    monkeypatch.setattr(compiled, "RANKS", (forest.depth + 1) ** 2 - 1)
+    assert len(compiled._ranks(forest)) == 0
+    sizes = list(range(forest.depth + 1))
+    one, two = both(forest, RULES["gdsf"], sizes[-1] + 3, sizes, [n * n * 7 + n for n in sizes])
+    assert one == two
 
 
 def test_the_text_itself_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
