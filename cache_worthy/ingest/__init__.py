@@ -402,7 +402,7 @@ class _Reading:
 
     def _broken(self, place: str, value: Broken) -> _Bad | None:
         chosen = self.format
-        cut = value.opens and not value.long
+        cut = value.opens and not value.whole
         if value.ends or (chosen is not None and not chosen.INTERLEAVED):
             return _Bad(place, value.reason, cut, "*" if self.in_json else "", value.ends)
         if value.opens:

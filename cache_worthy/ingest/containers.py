@@ -5,7 +5,7 @@
   and writes U+FFFD for the halves of a character that it cut; those are lost. Shippers that write
   the same record leave the line end out of all: there shorter records are lines of their own.
 * JSON lines as a tool prints them: ``name | {…}`` (docker compose logs), ``[pod/a/b] {…}`` (kubectl logs
-  --prefix), a time before them (--timestamps). Lines of text are found behind such a beginning anyway.
+  --prefix), a time before them (--timestamps), as journalctl does. Lines of text are found behind such a beginning anyway.
 * Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line goes on.
 
 Pieces are joined by stream, since lines of standard error may stand between them, and a blank line
@@ -31,7 +31,7 @@ _CRI = re.compile(
 )
 
 _PRINTED = re.compile(
-    rb"(?:[\w.-]+ +\| |\[[\w./-]+\] )?"
+    rb"(?:[\w.-]+ +\| |\[[\w./-]+\] |[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: )?"
     rb"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) )?(?=\{)"
 )
 

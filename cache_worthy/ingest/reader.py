@@ -50,15 +50,15 @@ class Broken:
         A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
     ends : bool
         Whether nothing behind it can be read either.
-    long : bool
-        Whether it is too long: then it is no log still being written.
+    whole : bool
+        Whether it does not merely end too early: then it is no log still being written.
     """
 
     reason: str
     opens: bool
     text: str = ""
     ends: bool = False
-    long: bool = False
+    whole: bool = False
 
 
 class _ConstantError(ValueError):
@@ -105,15 +105,23 @@ def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str
         if isinstance(raw, LongLine):
             yield f"line {number}", _long_line(source, raw)
             continue
-        text = raw.decode("utf-8", "replace").rstrip("\r\n")
+        try:
+            text = raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            yield f"line {number}", Broken(_not_utf8(error), False)
+            continue
         if text.strip():
             yield f"line {number}", text
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"not UTF-8 text ({error.reason} at byte {error.start})"
 
 
 def _long_line(source: Source, raw: LongLine) -> Broken:
     opens = raw.lstrip()[:1] == b"{"
     text = "" if opens else raw.decode("utf-8", "replace").strip()
-    return Broken(source.too_long, opens, text, long=True)
+    return Broken(source.too_long, opens, text, whole=True)
 
 
 def _json_lines(
@@ -130,7 +138,7 @@ def _json_lines(
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            yield place, Broken(f"not UTF-8 text ({error.reason} at byte {error.start}); {HINT}",
+            yield place, Broken(f"{_not_utf8(error)}; {HINT}",
                                 raw.lstrip().startswith(b"{"),
                                 "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
             continue
@@ -138,7 +146,11 @@ def _json_lines(
         if not opens and text.startswith("\ufeff"):  # files with a mark, one after another
             text = text.lstrip("\ufeff")
             opens = text.startswith(("{", "["))
-        yield place, parse_line(text) if opens else text
+        value = parse_line(text) if opens else text
+        if isinstance(value, Broken) and value.whole and (several := _several(text)):
+            yield from ((place, one) for one in several)
+        else:
+            yield place, value
 
 
 def parse_line(text: str) -> dict[str, object] | str | Broken:
@@ -154,10 +166,34 @@ def parse_line(text: str) -> dict[str, object] | str | Broken:
     except ValueError as error:
         if not text.startswith("{"):
             return text
-        return Broken(f"not JSON ({getattr(error, 'msg', error)}); {HINT}", opens)
+        message = getattr(error, "msg", str(error))
+        return Broken(f"not JSON ({message}); {HINT}", opens, whole=message == "Extra data")
     if isinstance(record, dict):
         return record
     return Broken(f"expected a JSON object, got {json_kind(record)}; {HINT}", False)
+
+
+def _several(text: str) -> list[dict[str, object]]:
+    """Objects that stand on one line, as where a file without a last line end was added to.
+
+    Examples
+    --------
+    >>> _several('{"a": 1}{"a": 2}'), _several('{"a": 1},'), _several('{"a": 1} x')
+    ([{'a': 1}, {'a': 2}], [{'a': 1}], [])
+    """
+    found: list[dict[str, object]] = []
+    at = 0
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        if not isinstance(value, dict):
+            return []
+        found.append(value)
+        gap = _GAP.match(text, at)
+        at = gap.end() if gap else at
+    return found
 
 
 def plain_parser() -> Callable[[bytes], object]:
@@ -198,7 +234,7 @@ def json_kind(value: object) -> str:
 
 
 def _are_values(start: bytes, size: int) -> bool:
-    """Whether JSON objects go over several lines, or stand on one line after each other."""
+    """Whether JSON objects go over several lines, or stand on one endless line after each other."""
     text = start.decode("utf-8", "ignore")
     line, end, _ = text.partition("\n")
     try:
@@ -208,7 +244,8 @@ def _are_values(start: bytes, size: int) -> bool:
         pass
     try:
         _, stop = _DECODER.raw_decode(text)
-        return "\n" in text[:stop].rstrip() or text[stop:].lstrip(" \t\r").startswith("{")
+        joined = not end and text[stop:].lstrip(" \t\r,").startswith("{")
+        return joined or "\n" in text[:stop].rstrip()
     except RecursionError:
         return False
     except ValueError as error:
@@ -263,7 +300,7 @@ def _values(
         if array:
             at = buffer.index("[") + 1
         while True:
-            match = (_GAP if array and not closed else _SPACE).match(buffer, at)
+            match = (_SPACE if closed else _GAP).match(buffer, at)
             at = match.end() if match else at
             if at >= len(buffer):
                 if ended:
@@ -293,7 +330,7 @@ def _values(
                 if not ended and _unfinished(error, buffer):
                     if size >= source.longest:
                         reason = f"{source.too_long}; the rest cannot be read"
-                        yield f"{word} {number + 1}", Broken(reason, False, ends=True, long=True)
+                        yield f"{word} {number + 1}", Broken(reason, False, ends=True, whole=True)
                         return
                     del error  # it holds the buffer
                     fill(min(max(want, 2 * size), source.longest))
@@ -351,6 +388,7 @@ class _RowLines:
         self._again: list[str] = []  # the next one last
         self._size = 0
         self.number = 0  # of the line handed out last
+        self.not_utf8 = ""  # what is wrong with the text of the row
 
     def __iter__(self) -> _RowLines:
         return self
@@ -361,7 +399,11 @@ class _RowLines:
         else:
             raw = next(self._lines)
             self._source.open_end = not raw.endswith(b"\n")
-            line = raw.decode("utf-8", "replace")
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                line = raw.decode("utf-8", "replace")
+                self.not_utf8 = self.not_utf8 or _not_utf8(error)
             if isinstance(raw, LongLine):
                 self._size = self._source.longest
         self.number += 1
@@ -375,6 +417,7 @@ class _RowLines:
         """The row was one."""
         self._row.clear()
         self._size = 0
+        self.not_utf8 = ""
 
     def failed(self, columns: int) -> tuple[int, bool]:
         """The row was none; the number of its first line, and whether all of it is left out."""
@@ -418,14 +461,16 @@ def _rows(
                 continue
             if row is None:
                 return
-            place = f"line {lines.number}"
+            place, not_utf8 = f"line {lines.number}", lines.not_utf8
             lines.taken()
             if not names:
                 header, names = row, [n.strip() for n in row]
                 continue
             if not row or (row[1:] == header[1:] and row[0].strip('\ufeff"') == header[0]):
                 continue  # blank, or the header of the next file in this one
-            if len(row) > len(names):
+            if not_utf8:
+                yield place, Broken(not_utf8, False)
+            elif len(row) > len(names):
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", False)
             elif len(row) < len(names):
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", True)

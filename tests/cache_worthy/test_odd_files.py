@@ -26,7 +26,7 @@ TEXT = (FOLDER / "text.jsonl").read_bytes()
 VLLM = (FOLDER / "vllm.log").read_bytes()
 SKIPPED = struct.pack("<II", 0x184D2A5E, 5) + b"hello"
 PRINTED = [b"gate-1  | ", b"[pod/gate-5c9/gate] ", b"2026-03-04T10:00:00.123Z ",
-           b"gate-1 | 2026-03-04T10:00:00+01:00 "]  # fmt: skip
+           b"gate-1 | 2026-03-04T10:00:00+01:00 ", b"Mar  4 10:00:00 host gate[12]: "]  # fmt: skip
 
 
 def tar(data: bytes) -> bytes:
@@ -209,6 +209,40 @@ def test_files_one_after_another_in_one(tmp_path: Path, mark: str, text: str) ->
     file.write_text((mark + text) * 3, encoding="utf-8")
     assert prompts(file) == [2, 3] * 3
     assert read_log(file).records.unusable == 0
+
+
+@pytest.mark.parametrize("at", [0, 5, 11])
+def test_two_records_on_a_line(tmp_path: Path, at: int) -> None:
+    """A file without a last line end that another was added to, or two writers; also commas."""
+    rows = [json.dumps({"prompt": "x" * n}) for n in range(1, 13)]
+    rows[at] = rows[at] + rows[at]
+    file = tmp_path / "log"
+    file.write_text("\n".join(rows), encoding="utf-8")
+    log = read_log(file, IngestOptions(chars_per_token=1))
+    assert len(log.requests) == 13
+    assert (log.records.unusable, log.skipped_truncated) == (0, 0)
+    file.write_text(",\n".join(rows), encoding="utf-8")
+    assert len(read_log(file).requests) == 13
+
+
+def test_a_last_line_with_something_behind_it_is_not_cut(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text('{"prompt": "x"}\n' * 40 + '{"prompt": "x"} and more', encoding="utf-8")
+    log = read_log(file)
+    assert (log.records.unusable, log.skipped_truncated) == (1, 0)
+
+
+@pytest.mark.parametrize("head", [b"request_id,prompt\n", b""])
+def test_no_text_is_taken_for_another(tmp_path: Path, head: bytes) -> None:
+    """Bytes that are no UTF-8 would all become one character, and prompts alike."""
+    rows = [
+        b"r%d,caf\xe9 %d\n" % (n, n) if n % 20 == 3 else b"r%d,tea %d\n" % (n, n) for n in range(60)
+    ]
+    file = tmp_path / "log"
+    file.write_bytes(head + b"".join(rows))
+    log = read_log(file, IngestOptions(format="auto" if head else "lines"))
+    assert (len(log.requests), log.records.unusable) == (57, 3)
+    assert "not UTF-8 text (invalid continuation byte at byte" in log.records.first_unusable
 
 
 def test_text_after_an_array_ends_the_reading(run: Run, tmp_path: Path) -> None:
