@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from cache_worthy.policy_table import BASELINE, PolicyTable
 from cache_worthy.replays import Replays
@@ -209,14 +209,16 @@ def settling(
         hits, whole = (m[end] - m[first]) * steady_blocks, (b[end] - b[first]) * steady_hits
         return 100 * abs(hits - whole) <= TOLERANCE_PERCENT * whole
 
-    there = [
+    there = (
         end
         for end in range(window, half + 1)
         if b[end] > b[end - window] and near(end - window, end)
-    ]
-    steady = near(half, last) and near(last, n)
-    settled = next((end for end in there if steady and near(end, half)), None)
-    return (there[0] if there else None), settled
+    )
+    reached = next(there, None)
+    settled = None
+    if reached is not None and near(half, last) and near(last, n):
+        settled = next((end for end in chain([reached], there) if near(end, half)), None)
+    return reached, settled
 
 
 def _rates(

@@ -9,6 +9,7 @@ cache of the whole working set matches (tests).
 
 from __future__ import annotations
 
+import operator
 import sys
 from array import array
 from collections import Counter
@@ -94,5 +95,5 @@ def require_sums(
         raise InvariantError(f"recompute by request does not sum to the replay's {total}")
     if whole - summed(table, by_depth(known)) != compulsory:
         raise InvariantError(f"first occurrences do not sum to the compulsory {compulsory}")
-    if any(m > k for m, k in zip(result.matched, known, strict=True)):
+    if not all(map(operator.le, result.matched, known)):
         raise InvariantError("a request matched a block that no earlier request had")

@@ -85,12 +85,12 @@ def replay_compiled(
     a = _arrays(forest)
     where = a["terminal"], a["up"], a["start"], a["end"], np.array(sizes, np.int64), capacity
     matched = np.empty(forest.requests, np.int32)
-    if rule.base == "clock" and rule.weight is None and held is None:
-        counts = _run("lru", *where, matched)
-        return _tally(forest, sizes, costs, matched, *map(int, counts))
     found = _weights(forest, rule, sizes, costs)
     if found is None:
         return None
+    if held is None and rule.base == "clock" and _within_a_clock(found[1]):
+        counts = _run("lru", *where, matched)
+        return _tally(forest, sizes, costs, matched, *map(int, counts))
     counts = _run(
         "rules",
         *where,
@@ -101,6 +101,15 @@ def replay_compiled(
         matched,
     )  # fmt: skip
     return _tally(forest, sizes, costs, matched, *map(int, counts))
+
+
+def _within_a_clock(weights: NDArray[np.float64]) -> bool:
+    """Whether keys ``clock + weight`` rank childless nodes as the clock alone does.
+
+    Keys of two clocks do not change places then, and of the nodes that share a clock, which lie on
+    one path, one at most is childless. So it is with ``lru`` and ``recursive_lru``.
+    """
+    return not len(weights) or (weights.min() >= -0.5 and weights.max() <= 0)
 
 
 def replay_cosigned(

@@ -67,7 +67,7 @@ def _push(heap: Any, size: Any, key: float, node: Any) -> Any:
 def _settle(heap: Any, at: Any, key: float, node: Any) -> None:
     """Put an entry where it belongs between the free place ``at`` and the top."""
     while at > _NONE:
-        above = (at - _ONE) >> _ONE
+        above = (at - _ONE) >> _TWO
         other = heap[above].key
         if other < key or (other == key and heap[above].node <= node):
             break
@@ -79,27 +79,38 @@ def _settle(heap: Any, at: Any, key: float, node: Any) -> None:
 
 
 @_compiled
+def _less(heap: Any, one: Any, two: Any) -> Any:
+    """1 where the entry at ``two`` is less than that at ``one``, else 0; without a branch."""
+    a, b = heap[one].key, heap[two].key
+    return U((b < a) | ((b == a) & (heap[two].node < heap[one].node)))
+
+
+@_compiled
 def _drop(heap: Any, size: Any) -> Any:
     """Remove the least entry, which stands at 0; the new size.
 
     The free place sinks to the bottom, where the last entry belongs nearly always, by comparisons
-    without branches: half of those would be guessed wrongly.
+    without branches: half of those would be guessed wrongly. Four children to a place are half the
+    levels, a tenth of a replay.
     """
     size -= _ONE
     at = _NONE
     below = _ONE
-    while below + _ONE < size:
-        beside = below + _ONE
-        one, two = heap[below].key, heap[beside].key
-        below += U((two < one) | ((two == one) & (heap[beside].node < heap[below].node)))
-        heap[at].key = heap[below].key
-        heap[at].node = heap[below].node
-        at = below
-        below = (at << _ONE) + _ONE
-    if below < size:
-        heap[at].key = heap[below].key
-        heap[at].node = heap[below].node
-        at = below
+    while below < size:
+        if below + _TWO + _ONE < size:
+            least = below + _less(heap, below, below + _ONE)
+            other = below + _TWO
+            other += _less(heap, other, other + _ONE)
+            least += (other - least) * _less(heap, least, other)
+        else:
+            least = below
+            for n in range(below + _ONE, size):
+                other = U(n)
+                least += (other - least) * _less(heap, least, other)
+        heap[at].key = heap[least].key
+        heap[at].node = heap[least].node
+        at = least
+        below = (at << _TWO) + _ONE
     _settle(heap, at, heap[size].key, heap[size].node)
     return size
 

@@ -91,6 +91,28 @@ def test_it_agrees_where_weights_are_looked_up_by_bisection(
         assert not len(compiled._ranks(forest))
 
 
+@pytest.mark.parametrize(
+    ("weight", "alike"),
+    [
+        (lambda size, cost, depth: -depth / 64, True),
+        (lambda size, cost, depth: float(-depth), False),
+        (lambda size, cost, depth: 1.5 * size, False),
+    ],
+)
+def test_a_clock_with_weights_is_lru_only_where_clocks_stay_apart(
+    weight: Callable[[int, int, int], float], alike: bool
+) -> None:
+    rule = KeyRule(base="clock", weight=weight)
+    same = []
+    for seed in range(8):
+        forest = random_forest(seed)
+        sizes, costs = list(range(forest.depth + 1)), list(range(forest.depth + 1))
+        one, two = both(forest, rule, sizes[-1] + 5, sizes, costs)
+        assert one == two
+        same.append(one == both(forest, RULES["lru"], sizes[-1] + 5, sizes, costs)[0])
+    assert all(same) == alike
+
+
 @pytest.mark.parametrize("policy", RULES)
 def test_it_agrees_where_nodes_are_held(policy: str) -> None:
     evicted = 0
@@ -463,8 +485,8 @@ MUTANTS = {
     ),
     "ties go to the newer node": ("heap[above].node <= node", "heap[above].node >= node"),
     "a tie of two children is not broken": (
-        "(heap[beside].node < heap[below].node)",
-        "(heap[beside].node > heap[below].node)",
+        "(heap[two].node < heap[one].node)",
+        "(heap[two].node > heap[one].node)",
     ),
     "a parent without children is forgotten": ("if online[parent].children == 0:", "if False:"),
     "a pinned leaf may leave": (" or victim == leaf:", ":"),
