@@ -45,7 +45,7 @@ def read_native(lines: Iterable[bytes], name: str) -> list[Record]:
             continue
         try:
             record = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{name}:{number}: expected a JSON object: {error}") from None
         ids = record.get("hash_ids") if isinstance(record, dict) else None
         if not isinstance(ids, list) or not all(type(i) in (int, str) for i in ids):

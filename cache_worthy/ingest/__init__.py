@@ -390,7 +390,6 @@ class _Reading:
         self.requests.add(ids, length, output, time, priority)
         self._time(time)
         self.mismatches += len(ids) != -(-length // block)
-        self.cutter.from_ids += 1
         self.plain += 1
         return True
 

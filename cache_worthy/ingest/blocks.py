@@ -158,7 +158,7 @@ class Cutter:
     ----------
     block_tokens : int or None
         Tokens in one block, once the first request has fixed it.
-    from_text, from_tokens, from_ids, from_chat : int
+    from_text, from_tokens, from_chat : int
         Requests by what the log held.
     evidence : Evidence
         What the prompts say about why they share nothing.
@@ -169,7 +169,7 @@ class Cutter:
         self.intern = intern
         self.encode = load_tokenizer(options.tokenizer)
         self.block_tokens: int | None = None
-        self.from_text = self.from_tokens = self.from_ids = self.from_chat = 0
+        self.from_text = self.from_tokens = self.from_chat = 0
         self.evidence = Evidence()
         self._intern: dict[BlockId, BlockId] = {}
         self._roots: dict[tuple[str | None, str | None], bytes] = {}
@@ -189,7 +189,6 @@ class Cutter:
             block = self._block(content.block_tokens, content.binding)
             ids = self._apart(content.ids, prompt)
             length = len(ids) * block if length is None else length
-            self.from_ids += 1
         elif isinstance(content, Tokens):
             ids, length = self._tokens(content.ids, prompt)
             self.from_tokens += 1

@@ -52,6 +52,7 @@ LINES = [
     '{"hash_ids": [1], "input_length": 512, "note": "\\ud800"}',
     '{"hash_ids": [1], "input_length": 512, "note": ' + "9" * 5000 + "}",
     '{"hash_ids": [1], "hash_ids": [2], "input_length": 512}',
+    '{"hash_ids": [1], "input_length": 512, "tenant": "b"}',
     '{"hash_ids": [1], "input_length": 512, "status": 200}',
     '{"hash_ids": [1], "input_length": 512, "status": 500}',
     '{"hash_ids": [1], "input_length": 512, "status": "429"}',
@@ -112,6 +113,8 @@ def ways(file: Path, options: IngestOptions, monkeypatch: pytest.MonkeyPatch) ->
             IngestOptions(model_field="model", allow_partial=True),
             IngestOptions(model_field="model", model="*", allow_partial=True),
             IngestOptions(salt_field="cache_salt", order="file", allow_partial=True),
+            IngestOptions(salt_field="tenant", allow_partial=True),
+            IngestOptions(model_field="tenant", model="b", allow_partial=True),
         ]
     ),
 )
@@ -142,6 +145,36 @@ def test_every_line_alone_after_plain_ones(
     long, short, without = ways(file, IngestOptions(), monkeypatch)
     assert short == long
     assert without == long
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        IngestOptions(salt_field="tenant"),
+        IngestOptions(model_field="tenant", model="b"),
+        IngestOptions(model_field="tenant", model="*"),
+    ],
+)
+def test_fields_of_the_user_are_read(
+    options: IngestOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log.jsonl"
+    rows = [PLAIN[:-1] + f', "tenant": "{"ab"[n % 2]}"}}\n' for n in range(8)]
+    file.write_text("".join(rows), encoding="utf-8")
+    long, short, without = ways(file, options, monkeypatch)
+    assert long == short == without
+
+
+def test_a_second_file_that_is_still_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    files[0].write_text(f"{PLAIN}\n" * 3, encoding="utf-8")
+    files[1].write_text(f"{PLAIN}\n" * 3 + PLAIN[:-9], encoding="utf-8")
+    short = read_log(files)
+    monkeypatch.setattr(_Reading, "_plain", lambda self, raw: False)
+    assert read_log(files) == short
+    assert (len(short.requests), short.skipped_truncated, short.records.unusable) == (6, 1, 0)
 
 
 def test_plain_lines_take_the_short_way(

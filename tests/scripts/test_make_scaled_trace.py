@@ -89,6 +89,7 @@ def test_an_existing_file_needs_force(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         ("", "no record"),
         ("nonsense\n", ":1: expected a JSON object"),
+        ("[" * 10**5 + "\n", ":1: expected a JSON object"),
         ('{"hash_ids": [1]}\n{"prompt": "x"}\n', ":2: expected a native record"),
         ('{"hash_ids": [1.5]}\n', ":1: expected a native record"),
         ('{"hash_ids": [true]}\n', ":1: expected a native record"),

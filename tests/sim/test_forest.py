@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cache_worthy.sim import forest as module
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.trace import BlockId
 
@@ -46,3 +48,11 @@ def test_forest_against_prefixes(paths: list[tuple[BlockId, ...]]) -> None:
     for prefix in count:
         parents.setdefault(prefix[-1], set()).add(prefix[:-1])
     assert forest.reinterned == any(len(p) > 1 for p in parents.values())
+
+
+def test_paths_of_large_logs_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, kept in ((4, True), (3, False)):
+        monkeypatch.setattr(module, "KEEP_PATHS", limit)
+        forest = build_forest([(7, 8), (7, 9)])
+        assert forest.paths() == forest.paths() == ((0, 1), (0, 2))
+        assert ("paths" in forest.memo) == kept
