@@ -21,12 +21,16 @@ Compiling takes seconds once; the machine code is kept beside this file, or wher
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import pickle
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -302,7 +306,8 @@ def _run(name: str, *arguments: Any) -> Any:
     it is made for this process alone; what cannot be read is removed for the next one.
     """
     try:
-        return _kernels()[name](*arguments)
+        with _uninterrupted():
+            return _kernels()[name](*arguments)
     except (OSError, EOFError, pickle.UnpicklingError) as error:
         from cache_worthy.sim import kernels
 
@@ -312,7 +317,35 @@ def _run(name: str, *arguments: Any) -> Any:
         fast.on_disk = False
         importlib.reload(kernels)
         _kernels.cache_clear()
-        return _kernels()[name](*arguments)
+        with _uninterrupted():
+            return _kernels()[name](*arguments)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """The first Ctrl-C waits until the end; the second does not.
+
+    Where a function is compiled, LLVM calls back into Python, which can raise nothing there: it
+    would print a traceback, forget the Ctrl-C and go on.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+
+    def once(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        if len(pressed) > 1:
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if len(pressed) == 1:
+            signal.raise_signal(signal.SIGINT)
 
 
 @cache

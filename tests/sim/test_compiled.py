@@ -6,10 +6,12 @@ import functools
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import types
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from pickle import UnpicklingError
@@ -389,6 +391,38 @@ def test_machine_code_that_no_disk_keeps_is_made_in_the_process(
     # What cannot be read would cost the compilation in every process to come.
     assert [file.exists() for file in kept] == [isinstance(error, OSError)] * 2
     assert other.exists()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_waits_for_the_kernel_once(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[int] = []
+
+    def kernel() -> None:
+        for n in range(times):
+            signal.raise_signal(signal.SIGINT)
+            reached.append(n)
+
+    monkeypatch.setattr(compiled, "_kernels", functools.cache(lambda: {"rules": kernel}))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compiled._run("rules")
+        assert reached == [0]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        # Elsewhere than in the main thread, and where nobody listens, nothing is changed.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        compiled._run("rules")
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with ThreadPoolExecutor(1) as pool, compiled._uninterrupted():
+        inside = signal.getsignal(signal.SIGINT)
+        assert pool.submit(_handler_inside).result() is inside
+
+
+def _handler_inside() -> object:
+    with compiled._uninterrupted():
+        return signal.getsignal(signal.SIGINT)
 
 
 @pytest.mark.slow
