@@ -1,12 +1,16 @@
 """The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
 
-Why it is there: an analysis without its optional sections is 68 replays. Profiled at 120 thousand
-requests, they were 60 of its 64 s of CPU in Python: 0.3 to 0.7 s each, 3.3 s under cosigned on the
-node engine. Here they take 0.03 s and 0.2 s, and loading the code 0.4 s once
-(``scripts/bench_scale.py``). The loop is that of :func:`cache_worthy.sim.interned.replay_interned`,
-statement for statement, and that one is its oracle (for cosigned the node engine): every field of
-the result is the same, which needs the same floating-point operations in the same order and the
-same ties. What differs is where the numbers come from:
+Why it is there: an analysis of 120 thousand requests with every section but the bound is 360 replays.
+In Python one takes 0.3 to 0.7 s, 3.3 s under cosigned on the node engine; here 0.004 s under lru, 0.01
+to 0.03 s under a policy with a key, 0.02 to 0.06 s under cosigned, and loading the code 0.4 s once.
+
+The loop is that of :func:`cache_worthy.sim.interned.replay_interned`, and that one is its oracle (for
+cosigned the node engine): every field of the result is the same, which needs the same floating-point
+operations in the same order and the same ties. What changes no result was changed where it took the
+time: under lru victims are found without ranking any node, indices are unsigned, what is known of a
+node lies together, the heap compares without branches, and a claim of cosigned that has become later
+waits in it. Evidence: rank 5, random forests against the oracle and the mistakes planted in this
+text (``tests/sim/test_compiled.py``). What differs otherwise is where the numbers come from:
 
 * Keys are doubles, as there. Weights (``cost / size`` and the like) come from the policy's own
   Python function, called once for every pair of depths that a node can have, because Python divides
