@@ -27,6 +27,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -225,6 +226,8 @@ class _Dask(Workers):
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
             self.count = len(self._client.nthreads())
             self._refuse_other_versions()
+            if scheduler is not None:
+                self._refuse_other_code()
         except UsageError:
             self.__exit__(None, None, None)
             raise
@@ -258,6 +261,20 @@ class _Dask(Workers):
                     f"{self._option}: {name} runs distributed {version}, this process "
                     f"{here}; install the same release on both"
                 )
+
+    def _refuse_other_code(self) -> None:
+        """Before the log is read; a worker that joins later says so with its first task."""
+        for found in self._client.run(about, on_error="return").values():
+            if isinstance(found, Exception):
+                raise UsageError(
+                    f"{self._option}: a worker cannot import cache_worthy ({found}); install the "
+                    "version of this process there"
+                )
+            self._refuse(found)
+
+    def _refuse(self, found: str) -> None:
+        if found != about():
+            raise UsageError(f"{self._option}: a worker has {found}\n  here it is {about()}")
 
     def carry(self, module: str) -> None:
         if module in sys.modules:
@@ -336,9 +353,7 @@ class _Dask(Workers):
                 tries[index] += 1
                 self._await_worker()
                 if tries[index] > RETRIES:
-                    raise self._gone(
-                        f"one task {RETRIES + 1} times, perhaps for want of memory: {error}"
-                    ) from error
+                    raise self._gone(f"one task {RETRIES + 1} times, {error}") from error
                 self._send_again(shared, blob)
                 start(index)
                 continue
@@ -383,7 +398,9 @@ class _Dask(Workers):
             raise self._gone(f"the scheduler is gone: {text}") from error
 
     def _gone(self, why: str) -> UsageError:
-        return UsageError(f"{self._option}: all workers were lost ({why}); nothing was written")
+        return UsageError(
+            f"{self._option}: no result from the workers ({why}); nothing was written"
+        )
 
     def _fetched(self, future: Any) -> bytes:
         """What a task that finished returned.
@@ -413,16 +430,16 @@ class _Dask(Workers):
                 f"{self._option}: a task took one worker after another down with it, perhaps for "
                 "want of memory; give the workers more, or run without them"
             ) from error
-        except ImportError as error:
-            raise UsageError(
-                f"{self._option}: a worker cannot import cache_worthy ({error}); install the "
-                "version of this process there"
-            ) from error
         except Exception as error:  # cancelled, lost or not to be fetched: by Dask, not the task
             text = (str(error).splitlines() or [""])[0][:200]
-            raise _LostError(f"{type(error).__name__}: {text}") from error
+            why = "perhaps for want of memory"
+            if not isinstance(error, CancelledError | OSError):
+                why = (
+                    "perhaps because the scheduler or a worker has not the version of this process"
+                )
+            raise _LostError(f"{why}: {type(error).__name__}: {text}") from error
         if kind == "other code":
-            raise UsageError(f"{self._option}: a worker has {value}\n  here it is {about()}")
+            self._refuse(value)
         if kind == "not unpacked":
             raise UsageError(
                 f"{self._option}: {name or 'a task'}: a worker cannot unpack it ({value}); install "

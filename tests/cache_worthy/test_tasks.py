@@ -97,15 +97,18 @@ class Cluster:
         worker.send_signal(signal.SIGKILL)
         worker.wait()
 
-    def wait_for(self, number: int) -> None:
-        """Until the scheduler knows so many workers."""
+    def wait_for(self, number: int, status: str = "running") -> None:
+        """Until the scheduler knows so many workers, all in that state."""
         import distributed
 
         with distributed.Client(self.address, set_as_default=False) as client:
             end = time.monotonic() + 60
-            while len(client.nthreads()) != number and time.monotonic() < end:
+            while time.monotonic() < end:
+                workers = client.sync(client.scheduler.identity)["workers"].values()
+                if [worker["status"] for worker in workers] == [status] * number:
+                    return
                 time.sleep(0.05)
-            assert len(client.nthreads()) == number
+            raise AssertionError(f"not {number} workers that are {status}: {workers}")
 
     def close(self) -> None:
         """End all of them."""
@@ -409,7 +412,9 @@ def test_all_workers_lost_ends_in_a_refusal(
     with open_workers(scheduler=cluster.address) as workers:
         workers.carry(__name__)
         begun = time.monotonic()
-        with pytest.raises(UsageError, match=r"workers were lost|one worker after another") as told:
+        with pytest.raises(
+            UsageError, match=r"no result from the workers|one worker after another"
+        ) as told:
             workers.map_tasks(kill_yourself, None, range(12))
         assert len(str(told.value).splitlines()) <= 2
         assert time.monotonic() - begun < 20
@@ -430,10 +435,13 @@ def test_workers_without_memory_end_in_a_refusal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.add_worker(memory="20 MB")
-    cluster.wait_for(1)
-    monkeypatch.setattr(tasks, "LOST_SECONDS", 1.0)
+    cluster.wait_for(1, "paused")
+    cluster.add_worker()
     with open_workers(scheduler=cluster.address) as workers:
         workers.carry(__name__)
+        cluster.kill()
+        cluster.wait_for(1, "paused")
+        monkeypatch.setattr(tasks, "LOST_SECONDS", 1.0)
         with pytest.raises(UsageError, match="every worker paused for want of memory"):
             workers.map_tasks(pid_after_a_moment, None, range(3))
     cluster.kill()
@@ -441,7 +449,7 @@ def test_workers_without_memory_end_in_a_refusal(
 
 
 def test_a_worker_with_other_code_is_refused(
-    cluster: Cluster, run: Run, small: Path, tmp_path: Path
+    cluster: Cluster, run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = Path(cache_worthy.__file__).parent
     shutil.copytree(package, tmp_path / "cache_worthy")
@@ -453,6 +461,25 @@ def test_a_worker_with_other_code_is_refused(
     assert (code, text) == (2, "")
     assert len(err.splitlines()) == 2
     assert err.count("cache-worthy with sources") == 2
+    # One that joins later is found out by its first task.
+    monkeypatch.setattr(tasks._Dask, "_refuse_other_code", lambda self: None)
+    assert run("analyze", small, "--scheduler", cluster.address) == (code, text, err)
+
+
+def test_a_worker_without_this_package_is_refused(
+    cluster: Cluster, run: Run, small: Path, tmp_path: Path
+) -> None:
+    cluster.kill()
+    (tmp_path / "cache_worthy").mkdir()
+    (tmp_path / "cache_worthy" / "__init__.py").write_text("raise ImportError('not here')")
+    cluster.add_worker(path=str(tmp_path))
+    cluster.wait_for(1)
+    code, text, err = run("analyze", small, "--scheduler", cluster.address)
+    assert (code, text) == (2, "")
+    assert "a worker cannot import cache_worthy (ImportError('not here'))" in err
+    cluster.kill()
+    cluster.add_worker()
+    cluster.wait_for(1)
 
 
 def test_another_release_of_dask_is_refused(
