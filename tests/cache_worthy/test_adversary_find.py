@@ -144,8 +144,16 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(run: Run, tmp_path:
     assert file.read_bytes() == finished
 
 
-def test_a_witness_survives_the_state(run: Run, tmp_path: Path) -> None:
-    options = ("--policy", "landlord", *SMALLEST, "--json")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--policy", "landlord", *SMALLEST, "--json"),
+        ("--policy", "lru", "--max-nodes", 3, "--max-requests", 4, "--cycle", "--json"),
+    ],
+)
+def test_a_witness_survives_the_state(
+    run: Run, tmp_path: Path, options: tuple[object, ...]
+) -> None:
     whole = run("adversary", "find", *options)
     assert whole[0] == 1
     file = tmp_path / "state"

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,14 @@ def test_what_a_task_raises_is_raised_here(cluster: Cluster) -> None:
         with pytest.raises(KeyboardInterrupt):
             workers.map_tasks(interrupt, None, range(1))
         assert workers.count == 2
+
+
+def test_a_process_says_what_it_computes_with() -> None:
+    about = tasks.about()
+    assert f"Python {sys.version_info.major}.{sys.version_info.minor}," in about
+    for package in ("numpy", "pulp", "highspy", "z3-solver"):
+        assert f"{package} {metadata.version(package)}" in about
+    assert tasks.about("theory") != about
 
 
 def test_errors_travel_without_their_frames() -> None:
