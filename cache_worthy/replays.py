@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import sys
 from array import array
 from collections import Counter
@@ -18,7 +19,7 @@ from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.replay import ReplayResult, replay
-from cache_worthy.tasks import SERIAL, Workers
+from cache_worthy.tasks import SERIAL, Threads, Workers
 
 WEIGHS: dict[str, frozenset[str]] = {
     "lru": frozenset(),
@@ -28,6 +29,9 @@ WEIGHS: dict[str, frozenset[str]] = {
 """What of a node a shipped policy's decisions look at, where that is not both size and cost."""
 
 _BOTH = frozenset({"size", "cost"})
+
+THREADS = 2
+"""Replays at a time: more is more memory, and what is left of the time is not theirs."""
 
 
 class Replays:
@@ -121,7 +125,7 @@ class Replays:
             (policy, self.factories[policy], new[policy, blocks], self.size, self._table)
             for policy, blocks in keys
         ]
-        results = self.workers.map_tasks(
+        results = self._where(keys).map_tasks(
             _replay,
             self.forest,
             items,
@@ -131,6 +135,18 @@ class Replays:
             ),
         )
         self._kept.update(zip(keys, results, strict=True))
+
+    def _where(self, keys: Sequence[tuple[str, int]]) -> Workers:
+        """The workers; threads in place of none where the replays are machine code."""
+        fast.expect_many(self.forest.requests)
+        if (
+            self.workers is SERIAL
+            and len(keys) > 1
+            and all(policy in POLICIES for policy, _ in keys)
+            and fast.wanted(self.forest.requests)
+        ):
+            return Threads(min(THREADS, os.cpu_count() or 1))
+        return self.workers
 
     def run(self, policy: str, capacity: int) -> ReplayResult:
         """The replay under ``policy`` at ``capacity`` bytes, run now if it was not before."""
@@ -187,7 +203,7 @@ Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
     policy, factory, capacity, size, cost = item
-    fast.expect_many(forest.requests)
+    fast.expect_many(forest.requests)  # a process of its own has not heard it
     result = run_policy(policy, factory, forest, capacity, size, cost)
     return dataclasses.replace(result, matched=_narrow(result.matched, forest.depth))
 

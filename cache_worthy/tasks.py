@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import functools
 import hashlib
 import logging
@@ -27,7 +28,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -48,6 +49,9 @@ LOST_SECONDS = 30.0
 
 RETRIES = 3
 """Times that a task is handed out again here, beside Dask's own retries."""
+
+M_MMAP_THRESHOLD = -3
+"""Of malloc.h: larger blocks are mapped, and go back to the system as soon as they are free."""
 
 INSTALL = "pip install 'cache-worthy[cluster]'"
 
@@ -130,6 +134,45 @@ class Workers:
 
 
 SERIAL = Workers()
+
+
+class Threads(Workers):
+    """Threads of this process, for tasks that let go of the interpreter for most of their time.
+
+    Why beside processes: the replays of machine code do, and threads read one log, so there is
+    nothing to start or to send. What a task raises is raised as in :class:`Workers`: that of the
+    first item which does, with nothing more begun.
+
+    Examples
+    --------
+    >>> Threads(2).map_tasks(lambda base, item: base + item, 10, [1, 2])
+    [11, 12]
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        # Each thread has a heap of its own, which keeps the large arrays of its last task: 55 MB of
+        # 345 in an analysis of 120 thousand requests, unless they are mapped apart. (glibc only.)
+        with contextlib.suppress(AttributeError, OSError, TypeError):
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
+
+    def completed(
+        self,
+        function: Callable[[S, I], R],
+        shared: S,
+        items: Iterable[I],
+        *,
+        step: Callable[[str], None] = lambda text: None,
+        label: Callable[[I], str] = lambda item: "",
+    ) -> Iterator[tuple[int, R]]:
+        pool = ThreadPoolExecutor(self.count)
+        try:
+            asked = [(item, pool.submit(function, shared, item)) for item in items]
+            for index, (item, future) in enumerate(asked):
+                step(label(item))
+                yield index, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def open_workers(jobs: int = 1, scheduler: str | None = None) -> Workers:

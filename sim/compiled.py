@@ -255,9 +255,10 @@ def _ranks(forest: PrefixForest) -> NDArray[np.uint32]:
         pairs, whole = _pairs(forest), (forest.depth + 1) ** 2
         if pairs is None or whole > RANKS:
             whole = 0
-        found = forest.memo["ranks"] = np.zeros(whole, np.uint32)
+        found = np.zeros(whole, np.uint32)
         if pairs is not None and whole:
             found[pairs] = np.arange(len(pairs))
+        forest.memo["ranks"] = found  # whole: another thread may look for it
     return found
 
 

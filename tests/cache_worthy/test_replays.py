@@ -1,19 +1,22 @@
-"""A kept replay equals one run anew, field for field (rank 5)."""
+"""A kept replay equals one run anew, and one in a thread, field for field (rank 5)."""
 
 from __future__ import annotations
 
 import dataclasses
+import random
 from pathlib import Path
 
 import pytest
 
 from cache_worthy.ingest import read_log
 from cache_worthy.replays import Replays
+from cache_worthy.sim import fast
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES
 from cache_worthy.sim.replay import replay
 from cache_worthy.sim.trace import paths_of
+from cache_worthy.tasks import SERIAL, Threads, Workers
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -27,3 +30,58 @@ def test_a_kept_replay_is_the_replay(sample: Path, policy: str) -> None:
         kept = replays.run(policy, capacity)
         assert dataclasses.replace(kept, matched=tuple(kept.matched)) == new
     assert new.evictions > 0
+
+
+def growing(seed: int, requests: int) -> list[tuple[int, ...]]:
+    """Conversations that grow and branch; a block is numbered by the path to it."""
+    rng = random.Random(seed)
+    ids: dict[tuple[int, ...], int] = {}
+    rows: list[tuple[int, ...]] = [(0,)]
+    for _ in range(requests):
+        base = rng.choice(rows[-40:])
+        row = base[: rng.randint(1, len(base))]
+        rows.append(row + tuple(rng.randrange(3) for _ in range(rng.randint(0, 30 - len(row)))))
+    return [tuple(ids.setdefault(r[: k + 1], len(ids)) for k in range(len(r))) for r in rows]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_replays_in_threads_are_those_one_by_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under every policy, with nothing made ready before."""
+    if not fast.available():
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(fast, "_loaded", True)
+    size, cost = BlockSize(), BlockCost()
+    found = []
+    for threads in (False, True):
+        forest = build_forest(growing(seed, 600))
+        replays = Replays(forest, size, cost, workers=SERIAL if threads else Workers())
+        pairs = [
+            (policy, (forest.depth + 11 * n) * size.block)
+            for n in range(6)
+            for policy in sorted(POLICIES, reverse=True)
+        ]
+        told: list[str] = []
+        assert isinstance(replays._where(pairs), Threads) == threads
+        replays.ahead(pairs, told.append)
+        assert replays.count == len(pairs)
+        found.append((told, [replays.run(*pair) for pair in pairs]))
+    assert found[0] == found[1]
+    assert len({result.total_cost for result in found[0][1]}) > len(POLICIES)
+
+
+def test_threads_only_where_replays_are_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = build_forest(growing(0, 300))
+    keys = [("lru", 40), ("gdsf", 40)]
+    replays = Replays(forest, BlockSize(), BlockCost(), {"own": POLICIES["lru"]})
+    for loaded, available, asked, threads in (
+        (True, True, keys, True),
+        (True, True, [*keys, ("own", 40)], False),  # of the user, who need not expect threads
+        (True, True, keys[:1], False),
+        (True, False, keys, False),
+        (False, True, keys, False),  # too small to load it
+    ):
+        monkeypatch.setattr(fast, "_loaded", loaded)
+        monkeypatch.setattr(fast, "available", lambda found=available: found)
+        assert isinstance(replays._where(asked), Threads) == threads

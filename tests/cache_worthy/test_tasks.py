@@ -316,6 +316,30 @@ def test_what_a_task_raises_is_raised_here(cluster: Cluster) -> None:
         assert workers.count == 2
 
 
+def late_if_even(seen: list[int], item: int) -> int:
+    """The first items finish last; 2 and 3 raise, 3 earlier than 2."""
+    seen.append(item)
+    time.sleep(0.05 * (item % 2 == 0))
+    if item in (2, 3):
+        raise UsageError(f"item {item}")
+    return item
+
+
+def test_threads_do_what_one_process_does() -> None:
+    """Results and words in item order; what the first item raises that does; nothing after that."""
+    found: list[object] = []
+    for workers in (tasks.SERIAL, tasks.Threads(2)):
+        told: list[str] = []
+        items = [0, 1, 4, 5]
+        done = workers.map_tasks(late_if_even, [], items, step=told.append, label=str)
+        seen: list[int] = []
+        with pytest.raises(UsageError) as error:
+            workers.map_tasks(late_if_even, seen, range(100))
+        assert len(seen) < 20
+        found.append((done, told, str(error.value)))
+    assert found == [([0, 1, 4, 5], ["0", "1", "4", "5"], "item 2")] * 2
+
+
 def test_a_process_says_what_it_computes_with() -> None:
     about = tasks.about()
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}," in about

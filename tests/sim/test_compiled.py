@@ -459,6 +459,20 @@ def test_without_a_place_for_machine_code_it_is_compiled_all_the_same(
     assert made == ("compiled", print)
 
 
+def test_what_threads_share_is_whole_before_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = random_forest(6)
+    arange = np.arange
+
+    def look(*arguments: Any, **named: Any) -> Any:
+        assert "ranks" not in forest.memo
+        return arange(*arguments, **named)
+
+    monkeypatch.setattr(np, "arange", look)
+    ranks = compiled._ranks(forest)
+    assert forest.memo["ranks"] is ranks
+    assert len(set(ranks.tolist())) > 10
+
+
 def test_small_logs_do_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "_loaded", False)
     fast.expect_many(fast.MANY_FROM - 1)
