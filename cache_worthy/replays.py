@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
 from array import array
@@ -16,7 +17,7 @@ from cache_worthy.sim import fast
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.replay import ReplayResult, replay
 from cache_worthy.tasks import SERIAL, Threads, Workers
@@ -138,15 +139,20 @@ class Replays:
 
     def _where(self, keys: Sequence[tuple[str, int]]) -> Workers:
         """The workers; threads in place of none where the replays are machine code."""
+        policies = {policy for policy, _ in keys}
+        if self.workers is not SERIAL or len(keys) < 2 or not policies <= set(POLICIES):
+            return self.workers
         fast.expect_many(self.forest.requests)
-        if (
-            self.workers is SERIAL
-            and len(keys) > 1
-            and all(policy in POLICIES for policy, _ in keys)
-            and fast.wanted(self.forest.requests)
-        ):
-            return Threads(min(THREADS, os.cpu_count() or 1))
-        return self.workers
+        if not fast.wanted(self.forest.requests):
+            return self.workers
+        from cache_worthy.sim.compiled import few_pairs
+
+        if not few_pairs(self.forest):  # plain replays take turns, and none ends at a Ctrl-C
+            return self.workers
+        # Here, where a Ctrl-C ends it and no other thread finds the code half made.
+        for policy in sorted(policies):
+            _load(policy)
+        return Threads(min(THREADS, os.cpu_count() or 1))
 
     def run(self, policy: str, capacity: int) -> ReplayResult:
         """The replay under ``policy`` at ``capacity`` bytes, run now if it was not before."""
@@ -206,6 +212,12 @@ def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
     fast.expect_many(forest.requests)  # a process of its own has not heard it
     result = run_policy(policy, factory, forest, capacity, size, cost)
     return dataclasses.replace(result, matched=_narrow(result.matched, forest.depth))
+
+
+@functools.cache
+def _load(policy: str) -> None:
+    """Compile the machine code of a shipped policy, or read it from the disk."""
+    replay(build_forest([(0,)]), POLICIES[policy](), BlockSize().block, engine="compiled")
 
 
 def _narrow(matched: Sequence[int], depth: int) -> array[int]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import functools
 import hashlib
 import logging
@@ -153,7 +152,9 @@ class Threads(Workers):
         self.count = count
         # Each thread has a heap of its own, which keeps the large arrays of its last task: 55 MB of
         # 345 in an analysis of 120 thousand requests, unless they are mapped apart. (glibc only.)
-        with contextlib.suppress(AttributeError, OSError, TypeError):
+        with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
+            import ctypes  # not every Python has it
+
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
     def completed(

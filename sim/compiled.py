@@ -1,8 +1,8 @@
 """The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
 
-Why it is there: an analysis of 120 thousand requests with every section but the bound is 360 replays.
-In Python one takes 0.3 to 0.7 s, 3.3 s under cosigned on the node engine; here 0.004 s under lru, 0.01
-to 0.03 s under a policy with a key, 0.02 to 0.06 s under cosigned, and loading the code 0.4 s once.
+Why it is there: an analysis of a large log with every section is hundreds of replays, which took most
+of its time in Python. Here one takes about a tenth (``scripts/bench_replay.py`` has both
+for every policy on the conversation trace, ``scripts/bench_scale.py`` whole analyses).
 
 The loop is that of :func:`cache_worthy.sim.interned.replay_interned`, and that one is its oracle (for
 cosigned the node engine): every field of the result is the same, which needs the same floating-point
@@ -54,8 +54,8 @@ LARGEST = 1 << 62
 PAIRS = 1 << 17
 """A forest with more pairs of depths than this, and than requests, is left to the plain engine.
 
-They may be quadratic: of one conversation of 3,000 turns, 4.5 million, whose weights took 9 s and 700
-MB where the plain replay takes 0.4 s. The conversation trace has 2,813.
+They may be quadratic: of one conversation of 3,000 turns, 4.5 million, whose weights take many times
+as long as the plain replay. The conversation trace has 2,813.
 """
 
 TABLES = 1 << 21
@@ -213,6 +213,11 @@ def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.uint32]]:
     return found
 
 
+def few_pairs(forest: PrefixForest) -> bool:
+    """Whether replays of this forest are machine code under every policy; see ``PAIRS``."""
+    return _pairs(forest) is not None
+
+
 def _pairs(forest: PrefixForest) -> NDArray[np.uint64] | None:
     """Depths ``(start, end)`` that an online node can have, as ``start * (depth + 1) + end``.
 
@@ -248,7 +253,7 @@ def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.uint64] | None:
 def _ranks(forest: PrefixForest) -> NDArray[np.uint32]:
     """The place of every pair among :func:`_pairs`, by pair; empty where that is a large table.
 
-    A look-up in place of a bisection is a tenth of a replay.
+    A look-up in place of a bisection shows in the time of a replay.
     """
     found: NDArray[np.uint32] | None = forest.memo.get("ranks")
     if found is None:

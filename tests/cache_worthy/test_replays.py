@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cache_worthy import replays as replays_module
 from cache_worthy.ingest import read_log
 from cache_worthy.replays import Replays
-from cache_worthy.sim import fast
+from cache_worthy.sim import compiled, fast
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.policies import POLICIES
@@ -85,3 +88,57 @@ def test_threads_only_where_replays_are_machine_code(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(fast, "_loaded", loaded)
         monkeypatch.setattr(fast, "available", lambda found=available: found)
         assert isinstance(replays._where(asked), Threads) == threads
+
+
+def test_machine_code_is_loaded_before_threads_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a Ctrl-C ends a compilation, and no thread finds what another is mending."""
+    if not fast.available():
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(fast, "_loaded", True)
+    first: dict[str, threading.Thread] = {}
+    kernels = dict(compiled._kernels())
+
+    def run(name: str, *arguments: Any) -> Any:
+        first.setdefault(name, threading.current_thread())
+        return kernels[name](*arguments)
+
+    monkeypatch.setattr(compiled, "_run", run)
+    replays_module._load.cache_clear()
+    forest = build_forest(growing(1, 300))
+    size = BlockSize()
+    replays = Replays(forest, size, BlockCost())
+    replays.ahead((policy, forest.depth * size.block) for policy in POLICIES)
+    assert first == dict.fromkeys(kernels, threading.main_thread())
+    # Of one kind of arguments: nothing was left to compile in a thread.
+    assert [len(getattr(k, "signatures")) for k in kernels.values()] == [1] * 3  # noqa: B009
+
+
+def test_no_threads_for_plain_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would take turns, and a Ctrl-C would wait until two of them end."""
+    if not fast.available():
+        pytest.skip("numba is not installed")
+    monkeypatch.setattr(fast, "_loaded", True)
+    turns = [tuple(range(n)) for n in range(1, 200)]
+    keys = [("lru", 300), ("gdsf", 300)]
+    for pairs, threads in ((1 << 17, True), (1, False)):
+        monkeypatch.setattr(compiled, "PAIRS", pairs)
+        replays = Replays(build_forest(turns), BlockSize(), BlockCost())
+        assert isinstance(replays._where(keys), Threads) == threads
+
+
+def test_workers_load_no_machine_code_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "_loaded", False)
+    monkeypatch.setattr(fast, "MANY_FROM", 1)
+    asked: list[int] = []
+
+    def available() -> bool:
+        asked.append(1)
+        return True
+
+    monkeypatch.setattr(fast, "available", available)
+    workers = Workers()
+    replays = Replays(build_forest(growing(0, 300)), BlockSize(), BlockCost(), workers=workers)
+    for keys in ([("lru", 40), ("gdsf", 40)], []):
+        assert replays._where(keys) is workers
+    assert Replays(replays.forest, BlockSize(), BlockCost())._where([]) is SERIAL
+    assert not asked

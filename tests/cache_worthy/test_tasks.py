@@ -340,6 +340,13 @@ def test_threads_do_what_one_process_does() -> None:
     assert found == [([0, 1, 4, 5], ["0", "1", "4", "5"], "item 2")] * 2
 
 
+def test_threads_need_no_ctypes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which a Python built without libffi lacks; what it is there for is memory alone."""
+    monkeypatch.setitem(sys.modules, "ctypes", None)
+    assert tasks.Threads(2).map_tasks(late_if_even, [], [1, 0]) == [1, 0]
+    assert "ctypes" not in vars(tasks)
+
+
 def test_a_process_says_what_it_computes_with() -> None:
     about = tasks.about()
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}," in about
