@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -157,8 +158,8 @@ def read_log(args: argparse.Namespace) -> Log:
 def _identity(source: str) -> object:
     """What two names of one file have in common."""
     try:
-        status = os.stat(source)
-    except OSError:
+        status = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+    except (OSError, ValueError, AttributeError):  # or standard input is closed, or no file
         return source
     return status.st_dev, status.st_ino
 

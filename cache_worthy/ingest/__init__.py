@@ -737,12 +737,19 @@ def _unwrapped(
             yield place, value
 
 
-def _in_two_units(least: float, greatest: float) -> bool:
+def _in_two_units(times: Iterable[float]) -> bool:
     """Whether times of one log are seconds of this century and milliseconds of it.
 
-    Read in one unit they would lie a thousand years apart.
+    Read in one unit they would lie a thousand years apart, and nothing between: nanoseconds since
+    a start pass through.
     """
-    return 10**9 <= least < 10**11 and greatest >= 10**12
+    seconds = milliseconds = False
+    for time in times:
+        if 10**11 <= time < 10**12:
+            return False
+        seconds |= 10**9 <= time < 10**11
+        milliseconds |= time >= 10**12
+    return seconds and milliseconds
 
 
 def _ordered(
@@ -758,7 +765,7 @@ def _ordered(
             )
         why = "no arrival times" if without == len(times) else f"{without} without arrival time"
         return requests, f"file order ({why})", 0
-    if len(times) and _in_two_units(min(times), max(times)):
+    if len(times) and max(times) >= 10**12 and _in_two_units(times):
         if order == "time":
             raise UsageError(
                 f"--order time: {name}: some times count seconds since 1970 and others milliseconds; "

@@ -21,13 +21,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from cache_worthy.ingest.source import BUFFER, HEAD, Source, rejoined
+from cache_worthy.ingest.source import BUFFER, HEAD, LongLine, Source, rejoined
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CRI = re.compile(
-    rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP])(?::\S*)? "
+    rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP])(?::\S*)?"
+    rb"(?: |(?=\s*$))"  # of an empty line an editor may have taken the blank
 )
 
 _PRINTED = re.compile(
@@ -50,12 +51,13 @@ def without_wrapping(
 ) -> tuple[bytes, io.BufferedReader]:
     """The first bytes and a reader of what the container wrote; any other log as it is."""
     # The very first line may be cut: the end of a file that was longer.
-    first = head.lstrip().split(b"\n", FIRST)[:FIRST]
+    every = head.lstrip().split(b"\n")
+    first = every[:FIRST]
     if any(map(_docker, first)):
         piece = _docker if b'\\n"' in head else _without_line_ends
     elif any(map(_cri, first)):
         piece = _cri
-    elif any(_printed(line) for line in first if not line.startswith(b"{")):
+    elif any(_printed(line) for line in every if not line.startswith(b"{")):  # behind a banner
         piece = _printed
     else:
         return head, stream
@@ -100,6 +102,12 @@ def _lines(
     held: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
     size = dict.fromkeys(held, 0)
     for line in source.lines(stream):
+        if isinstance(line, LongLine):  # as long again, for the reader of lines to refuse
+            found = piece(line)
+            yield line if found is None else found[1]
+            yield from (b" " * HEAD for _ in range(source.longest // HEAD + 1))
+            yield b"\n"
+            continue
         found = piece(line)
         if found is None:
             yield line

@@ -88,7 +88,8 @@ def read_records(
     head, stream = source.open()
     if plain:
         return _text_lines(source, stream)
-    head, stream = without_wrapping(source, head, stream)
+    if _delimiter(head.lstrip()) is None:  # a cell over several lines may hold what looks wrapped
+        head, stream = without_wrapping(source, head, stream)
     start = head.lstrip()
     if re.match(rb"\[\s*[{\]]", start):
         return _values(source, stream, "record", array=True)
@@ -148,7 +149,7 @@ def _json_lines(
             opens = text.startswith(("{", "["))
         value = parse_line(text) if opens else text
         if isinstance(value, Broken) and value.whole and (several := _several(text)):
-            yield from ((place, one) for one in several)
+            yield from ((f"{place}, record {n}", one) for n, one in enumerate(several, 1))
         else:
             yield place, value
 
@@ -378,14 +379,21 @@ class _RowLines:
 
     An opening quote that nothing closes makes one row of all that follows. Where such a row turns
     out to be none, or longer than a record may be, and a later line of it is a whole row, only its
-    first line is left out: the others are handed out again.
+    first line is left out: the others are handed out again. Quotes that neither close nor are
+    wrong (a line ``x","``) make that happen at every line; once lines were handed out ``AGAIN``
+    times as often as there are any, those at hand are read as one row each.
     """
+
+    AGAIN = 8
 
     def __init__(self, source: Source, stream: io.BufferedReader, delimiter: str) -> None:
         self._source, self._delimiter = source, delimiter
         self._lines = source.lines(stream)
         self._row: list[str] = []
         self._again: list[str] = []  # the next one last
+        self._repeated = 0  # lines handed out again so far
+        self._furthest = 0  # number of the last line read
+        self._alone = False  # whether each line handed out again is one row
         self._size = 0
         self.number = 0  # of the line handed out last
         self.not_utf8 = ""  # what is wrong with the text of the row
@@ -395,8 +403,12 @@ class _RowLines:
 
     def __next__(self) -> str:
         if self._again:
+            if self._alone and self._row:
+                raise csv.Error("a quote is not closed")
             line = self._again.pop()
         else:
+            self._alone = False
+            self._furthest += 1
             raw = next(self._lines)
             self._source.open_end = not raw.endswith(b"\n")
             try:
@@ -419,6 +431,11 @@ class _RowLines:
         self._size = 0
         self.not_utf8 = ""
 
+    @property
+    def several(self) -> bool:
+        """Whether the row goes over several lines."""
+        return len(self._row) > 1
+
     def failed(self, columns: int) -> tuple[int, bool]:
         """The row was none; the number of its first line, and whether all of it is left out."""
         rest = self._row[:0:-1]
@@ -426,6 +443,8 @@ class _RowLines:
         whole = not any(self._is_row(line, columns) for line in rest)
         if not whole:
             self._again += rest
+            self._repeated += len(rest)
+            self._alone = self._repeated > self.AGAIN * self._furthest
             self.number = first
         self.taken()
         return first, whole
@@ -462,7 +481,12 @@ def _rows(
             if row is None:
                 return
             place, not_utf8 = f"line {lines.number}", lines.not_utf8
-            lines.taken()
+            if names and len(row) != len(names) and lines.several:
+                first, whole = lines.failed(len(names))
+                place = place if whole else f"line {first}"
+            else:
+                whole = True
+                lines.taken()
             if not names:
                 header, names = row, [n.strip() for n in row]
                 continue
@@ -473,7 +497,7 @@ def _rows(
             elif len(row) > len(names):
                 yield place, Broken(f"{len(row)} cells under {len(names)} columns", False)
             elif len(row) < len(names):
-                yield place, Broken(f"{len(row)} cells under {len(names)} columns", True)
+                yield place, Broken(f"{len(row)} cells under {len(names)} columns", whole)
             else:
                 yield place, {n: v for n, v in zip(names, row, strict=True) if v != ""}
     finally:

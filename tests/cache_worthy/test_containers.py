@@ -160,3 +160,67 @@ def test_a_planted_mistake_is_seen(
     monkeypatch.setattr(containers, name, lambda line: mistake(right(line)))
     with contextlib.suppress(TraceError):
         assert not same(read_log(file, SMALL), want)
+
+
+@pytest.mark.parametrize("prefix", [b"gate-1  | ", b"[pod/a/b] ", b'D{"log": '])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_long_line_takes_none_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: bytes, end: bytes
+) -> None:
+    """A wrapped line longer than a record may be is one unusable record, as a bare one is."""
+    monkeypatch.setattr(source, "LONGEST", 1 << 17)
+    good = json.dumps({"prompt": "y" * 300}).encode()
+    rows = [good] * 60
+    rows[30:30] = [b'{"prompt": "' + b"x" * (1 << 18) + b'"}']
+    if prefix.startswith(b"D"):
+        rows = docker(end.join(rows) + end, 1 << 20).splitlines()
+    else:
+        rows = [prefix + row for row in rows]
+    file = tmp_path / "log"
+    file.write_bytes(end.join(rows))
+    log = read_log(file)
+    assert (len(log.requests), log.records.unusable) == (60, 1)
+    assert "line 31: longer than 0.125 MiB" in log.records.first_unusable
+
+
+@pytest.mark.parametrize("prefix", ["gate-1  | ", "[pod/a/b] "])
+def test_wrapping_is_seen_behind_a_banner(tmp_path: Path, prefix: str) -> None:
+    file = tmp_path / "log"
+    rows = [json.dumps({"prompt": f"{n} " * 40}) for n in range(400)]
+    file.write_text("".join(f"{prefix}{row}\n" for row in ["starting up"] * 9 + rows))
+    log = read_log(file)
+    assert (len(log.requests), log.records.unusable) == (400, 9)
+
+
+@pytest.mark.parametrize("like", ["gate-1 | ", "2026-03-04T10:00:00Z stdout F ", "[pod/a/b] "])
+def test_a_cell_that_looks_wrapped_is_not_unwrapped(tmp_path: Path, like: str) -> None:
+    """A cell of CSV over several lines: the prompt stays as it is."""
+    prompt = f"What is this?\n{like}{{}}\n" * 20
+    file, bare = tmp_path / "log.csv", tmp_path / "bare"
+    file.write_text(f'request_id,prompt\n1,"{prompt}"\n')
+    bare.write_text(json.dumps({"prompt": prompt}) + "\n")
+    assert same(read_log(file, SMALL), read_log(bare, SMALL))
+
+
+@pytest.mark.parametrize("like", ["gate-1 | ", "2026-03-04T10:00:00Z stdout F ", "[pod/a/b] "])
+def test_a_line_of_plain_text_that_looks_wrapped_is_not_unwrapped(
+    tmp_path: Path, like: str
+) -> None:
+    file, other = tmp_path / "prompts", tmp_path / "other"
+    file.write_text(f'{like}{{"prompt": 1}}\n' * 3)
+    other.write_text("x" * len(f'{like}{{"prompt": 1}}') + "\n")
+    options = IngestOptions(format="lines", chars_per_token=1, block_size=1)
+    log, want = read_log(file, options), read_log(other, options)
+    assert [r.input_length for r in log.requests] == 3 * [want.requests[0].input_length]
+
+
+def test_an_empty_line_of_kubernetes_without_its_blank(tmp_path: Path) -> None:
+    """As editors leave it."""
+    good = json.dumps({"prompt": "y" * 300}).encode()
+    file = tmp_path / "log"
+    for end in (b"\n", b"\r\n"):
+        file.write_bytes(
+            end.join(row.rstrip() for row in cri((good + b"\n\n") * 9, 1 << 14).split(b"\n"))
+        )
+        log = read_log(file)
+        assert (len(log.requests), log.records.unusable) == (9, 0)

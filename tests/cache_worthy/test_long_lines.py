@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from cache_worthy.ingest import IngestOptions, read_log, source
+from cache_worthy.ingest import IngestOptions, read_log, reader, source
 from cache_worthy.ingest.reader import read_records
 from cache_worthy.sim.errors import TraceError
 
@@ -158,6 +158,39 @@ def test_rows_behind_a_bad_one_are_read(tmp_path: Path, row: str) -> None:
         assert len(log.requests) == 900
         assert log.records.unusable >= 1
         assert "line 302: " in log.records.first_unusable
+
+
+@pytest.mark.parametrize("first", ["a,1", "a", 'a,"1'])
+def test_a_row_of_too_many_lines_hides_none(tmp_path: Path, first: str) -> None:
+    """Quotes that close, but not where the row does: the count of cells is wrong."""
+    rows = "".join(f"a,{n},p\n" for n in range(300))
+    file = tmp_path / "log.csv"
+    file.write_text(f'request_id,n,prompt\n{rows}{first},x,"p\n{rows}a",3\n{rows}')
+    log = read_log(file, PARTIAL)
+    assert (len(log.requests), log.records.unusable) == (900, 2)
+    assert "line 302: " in log.records.first_unusable
+
+
+@pytest.mark.parametrize("good", ["", "a,b\n"])
+def test_quotes_that_open_again_in_every_line_take_linear_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: str
+) -> None:
+    """Every such line makes one row of all that follows."""
+    handed = 0
+    right = reader._RowLines.__next__
+
+    def counted(self: reader._RowLines) -> str:
+        nonlocal handed
+        handed += 1
+        return right(self)
+
+    monkeypatch.setattr(reader._RowLines, "__next__", counted)
+    file = tmp_path / "log.csv"
+    file.write_text("request_id,prompt\n" + ('x","\n' + good) * 2000 + "a,b\nc,d\n")
+    log = read_log(file, PARTIAL)
+    assert len(log.requests) == 2000 * bool(good) + 2
+    assert log.records.unusable == 2000
+    assert handed < 100_000
 
 
 def test_plain_prompts(tmp_path: Path) -> None:

@@ -140,6 +140,19 @@ def test_a_file_named_twice_is_refused(run: Run, tmp_path: Path) -> None:
     assert run("convert", file, copy)[0] == 0
 
 
+def test_a_file_that_is_standard_input_too_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(TEXT)
+    with file.open() as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        code, out, err = run("analyze", file, "-")
+        assert (code, out) == (2, "")
+        assert "-: named twice" in err
+        assert run("convert", "-")[0] == 0
+
+
 def test_two_formats_in_two_files(run: Run, write: Write, tmp_path: Path) -> None:
     """The message names the file of the record that set the format."""
     other = tmp_path / "other.jsonl"
@@ -162,6 +175,21 @@ def test_times_in_two_units(write: Write) -> None:
     for unit in (1, 1000):
         back = [{"timestamp": (now - n) * unit, "hash_ids": [n]} for n in range(9)]
         assert [r.hash_ids[0] for r in read_log(write(*back)).requests] == list(range(8, -1, -1))
+
+
+def test_a_time_of_zero_hides_no_mixture_of_units(write: Write) -> None:
+    """A clock that was not set yet, in a log of seconds and milliseconds."""
+    now = 1_760_000_000
+    times = [0, now, (now + 1) * 1000, now + 2, -1]
+    log = read_log(write(*({"timestamp": t, "hash_ids": [n]} for n, t in enumerate(times))))
+    assert log.order == "file order (times in seconds and in milliseconds)"
+
+
+def test_nanoseconds_since_a_start_are_one_unit(write: Write) -> None:
+    """From two seconds on to an hour, backwards: by size alone seconds and milliseconds."""
+    times = [2 * 10**9 + n * 36 * 10**9 for n in range(100)][::-1]
+    log = read_log(write(*({"timestamp": t, "hash_ids": [n]} for n, t in enumerate(times))))
+    assert "reverse order" in log.order
 
 
 def test_negative_times_are_times(write: Write) -> None:
@@ -309,3 +337,12 @@ def test_block_ids_in_cells(tmp_path: Path, write: Write) -> None:
         writer.writeheader()
         writer.writerows(rows)
     assert read_log(file).requests == read_log(write(*rows)).requests
+
+
+def test_local_ids_of_two_conversations_on_a_line_stay_apart(tmp_path: Path) -> None:
+    """Block 1 of one conversation is not block 1 of another."""
+    one = '{"id": "a", "block_size": 64, "hash_id_scope": "local", "requests": [{"in": 64, "hash_ids": [1]}]}'
+    file = tmp_path / "log"
+    file.write_text(f"{one}\n{one}{one}\n{one} {one},\n")
+    requests = read_log(file).requests
+    assert len(requests) == len({r.hash_ids[0] for r in requests}) == 5
