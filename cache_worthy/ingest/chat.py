@@ -212,12 +212,18 @@ _HOLDERS = ("source", "image_url", "video_url", "audio_url", "input_audio", "fil
             "inlineData", "file_data", "fileData")  # fmt: skip
 _INSIDE = ("data", "file_data")
 _ADDRESS = ("url", "uri", "file_uri", "fileUri", "file_id", "fileId")
+_BESIDE = ("type", "modality", "detail", "format", "mime_type", "mimeType", "media_type", "mediaType",
+           "filename", "file_name", "fileName", "display_name", "displayName", "name", "id", "uuid",
+           "cache_control", "citations", "content")  # fmt: skip
+_OF_MEDIA = {*_HOLDERS, *_INSIDE, *_ADDRESS, *_BESIDE}
 
 
 def _media(part: dict[str, object]) -> str | None:
     """What an image, a sound or a file is, in one form for all vendors; None for anything else.
 
-    OpenAI (chat, responses), Anthropic, Gemini and OpenTelemetry write the same in other fields.
+    OpenAI (chat, responses), Anthropic, Gemini and OpenTelemetry write the same in other fields. A
+    part with a field that none of them has there (a search result, what a tool returned) says more
+    than its address, and so does one with text.
 
     Examples
     --------
@@ -226,6 +232,15 @@ def _media(part: dict[str, object]) -> str | None:
     >>> a == b == _media({"type": "blob", "modality": "image", "content": "AAAA"})
     True
     """
+    fields = {name for name, value in part.items() if value is not None}
+    if part.get("type") is None:  # Gemini, or a row that a tool returned
+        other = fields - {*_HOLDERS, "cache_control"}
+    elif part["type"] in ("blob", "binary"):
+        other = fields - _OF_MEDIA
+    else:
+        other = fields - _OF_MEDIA | fields & {"content"}
+    if other:
+        return None
     for name in ("", *_HOLDERS):
         holder = part.get(name) if name else part
         holder = {"url": holder} if isinstance(holder, str) else holder

@@ -100,3 +100,33 @@ def test_odd_parts(value: object) -> None:
     for name in ("source", "image_url", "file", "inline_data", "content"):
         for kind in ("image", "blob", 5, None):
             assert rendered({"type": kind, name: value})
+
+
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [
+        ({"type": "search_result", "source": URL, "title": "t", "content": [{"type": "text"}]}, "content"),
+        ({"type": "web_search_result", "url": URL, "encrypted_content": "abc"}, "encrypted_content"),
+        ({"type": "document", "source": {"data": DATA}, "context": "c"}, "context"),
+        ({"type": "document", "source": {"data": DATA}, "content": "c"}, "content"),
+        ({"file": "a.py", "line": 3}, "line"),
+        ({"url": URL, "name": "a"}, "name"),
+        ({"data": "57 F", "city": "Graz"}, "city"),
+        ({"inline_data": {"data": DATA}, "video_metadata": {"start_offset": "1s"}}, "video_metadata"),
+    ],
+)  # fmt: skip
+def test_what_says_more_than_its_address_is_not_told_by_it(
+    part: dict[str, Any], field: str
+) -> None:
+    """Two results of one page, two lines of one file: equal addresses, different prompts."""
+    other = {**part, field: "something else"}
+    assert rendered(part) != rendered(other)
+    result = {"type": "tool_result", "content": [part]}
+    assert rendered(result) != rendered({"type": "tool_result", "content": [other]})
+    assert rendered(part) == rendered(dict(part))
+
+
+def test_fields_without_a_value_say_nothing() -> None:
+    """As clients write every field of a class."""
+    part = ADDRESS["openai chat"]
+    assert rendered({**part, "text": None, "title": None, "content": None}) == rendered(part)
