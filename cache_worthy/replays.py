@@ -226,7 +226,7 @@ def _narrow(matched: Sequence[int], depth: int) -> array[int]:
         return array("i", matched)
     if not isinstance(matched, Ints):
         return array("H", matched)
-    # Of the compiled engine, so numpy is loaded; one by one it is a fifth of a replay under lru.
+    # Of the compiled engine, so numpy is loaded; one by one it shows in the time of a replay.
     import numpy as np
 
     return array("H", np.frombuffer(matched, np.int32).astype(np.uint16).tobytes())

@@ -181,8 +181,8 @@ def _tail(
     count: int,
     deep_over: int,
 ) -> Tail:
-    # Requests of one length, match and known part are alike, and few kinds are different: 1,700 of
-    # 120 thousand requests. Sorting the requests themselves took three times as long.
+    # Requests of one length, match and known part are alike, and of a large log there are few
+    # kinds: sorting the requests themselves takes longer.
     kinds = Counter(zip(lengths, matched, known, strict=True))
     costs: Counter[int] = Counter()
     own: Counter[float] = Counter()

@@ -150,8 +150,8 @@ class Threads(Workers):
 
     def __init__(self, count: int) -> None:
         self.count = count
-        # Each thread has a heap of its own, which keeps the large arrays of its last task: 55 MB of
-        # 345 in an analysis of 120 thousand requests, unless they are mapped apart. (glibc only.)
+        # Each thread has a heap of its own, which keeps the large arrays of its last task unless they
+        # are mapped apart: that shows in the peak of a large analysis. (glibc only.)
         with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
             import ctypes  # not every Python has it
 

@@ -1,4 +1,4 @@
-"""When machine code is worth its start: loading it takes 0.4 s and 100 MB (0.4 s of CPU measured).
+"""When machine code is worth its start: loading it takes longer than a replay of a small log.
 
 Whatever is decided here, results are the same; only time and memory are not.
 """

@@ -7,8 +7,7 @@ forest says so in ``reinterned``.
 
 Two forms build it. The plain one interns block by block in a dictionary. The columnar one sorts
 out whole columns in numpy; it is there because a million requests refer to 29 million blocks
-(measured at 120 thousand requests and 2.9 million references: 0.9 s of CPU and a peak 280 MB higher
-in the plain form, 0.2 s and 90 MB in the columnar one). They agree attribute by attribute; the
+(``scripts/bench_scale.py`` has time and peak memory of what starts with it). They agree attribute by attribute; the
 plain one is the oracle.
 
 Evidence: rank 2 (node sizes sum to the distinct blocks; one parent a block, raised here) and

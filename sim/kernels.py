@@ -91,7 +91,7 @@ def _drop(heap: Any, size: Any) -> Any:
 
     The free place sinks to the bottom, where the last entry belongs nearly always, by comparisons
     without branches: half of those would be guessed wrongly. Four children to a place are half the
-    levels, a tenth of a replay.
+    levels.
     """
     size -= _ONE
     at = _NONE

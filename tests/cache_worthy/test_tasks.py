@@ -17,9 +17,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -338,6 +339,21 @@ def test_threads_do_what_one_process_does() -> None:
         assert len(seen) < 20
         found.append((done, told, str(error.value)))
     assert found == [([0, 1, 4, 5], ["0", "1", "4", "5"], "item 2")] * 2
+
+
+def test_threads_end_with_who_asked() -> None:
+    """A generator closed early, or an error: what runs ends, nothing more begins, no thread stays."""
+    before = set(threading.enumerate())
+    seen: list[int] = []
+    running = cast(
+        "Generator[tuple[int, int]]", tasks.Threads(2).completed(late_if_even, seen, [0] * 100)
+    )
+    assert next(running) == (0, 0)
+    running.close()
+    assert len(seen) < 20
+    with pytest.raises(UsageError):
+        tasks.Threads(2).map_tasks(late_if_even, [], range(100))
+    assert set(threading.enumerate()) <= before
 
 
 def test_threads_need_no_ctypes(monkeypatch: pytest.MonkeyPatch) -> None:
