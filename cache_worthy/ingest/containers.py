@@ -8,7 +8,8 @@
   --prefix), a time before them (--timestamps), as journalctl does. Lines of text are found behind such a beginning anyway.
 * Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line goes on.
 
-Pieces are joined by stream, since lines of standard error may stand between them, and a blank line
+Pieces are joined by stream, since lines of standard error may stand between them; behind a damaged one
+the rest of its line is left out, so that no prompt loses a part unnoticed. A blank line
 stays where a piece was: lines keep their numbers. What is not wrapped passes as it is. The runtime's
 own times are not used; formats have theirs, and where they have none the order of lines is the same.
 """
@@ -101,24 +102,30 @@ def _lines(
 ) -> Iterator[bytes]:
     held: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
     size = dict.fromkeys(held, 0)
+    gaps: set[str] = (
+        set()
+    )  # streams in whose line a piece may be missing: what is behind it is not used
     for line in source.lines(stream):
+        found = piece(line)
         if isinstance(line, LongLine):  # as long again, for the reader of lines to refuse
-            found = piece(line)
+            gaps |= {name for name in held if held[name]}
             yield line if found is None else found[1]
             yield from (b" " * HEAD for _ in range(source.longest // HEAD + 1))
             yield b"\n"
             continue
-        found = piece(line)
         if found is None:
+            if not line.isspace():
+                gaps |= {name for name in held if held[name]}
             yield line
             continue
         name, text, ends = found
-        if size[name] <= source.longest:  # the reader of lines refuses what is longer
+        if name not in gaps and size[name] <= source.longest:  # the reader refuses what is longer
             held[name].append(text)
             size[name] += len(text)
         if ends:
             yield b"".join(held[name])
             held[name], size[name] = [], 0
+            gaps.discard(name)
         yield b"\n"
     for rest in held.values():  # a log still being written
         if rest:

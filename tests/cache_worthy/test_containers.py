@@ -224,3 +224,26 @@ def test_an_empty_line_of_kubernetes_without_its_blank(tmp_path: Path) -> None:
         )
         log = read_log(file)
         assert (len(log.requests), log.records.unusable) == (9, 0)
+
+
+@pytest.mark.parametrize("wrap", [docker, cri])
+@pytest.mark.parametrize("name", ["text.jsonl", "vllm.log", "sglang.log"])
+def test_a_prompt_with_a_gap_is_not_used(
+    tmp_path: Path, wrap: Callable[[bytes, int], bytes], name: str
+) -> None:
+    """A damaged record between two pieces: what they give together is another prompt."""
+    bare = (FOLDER / name).read_bytes()
+    want = read_log(FOLDER / name, SMALL)
+    lines = bare.splitlines(keepends=True)
+    at = next(
+        n for n, line in enumerate(lines) if (n > 3 and b"prompt" in line) or b"Receive" in line
+    )
+    middle = wrap(lines[at], max(len(lines[at]) // 9, 9)).splitlines(keepends=True)
+    middle[4] = b"damaged\n"
+    rows = [wrap(b"".join(lines[:at]), 1 << 14), *middle, wrap(b"".join(lines[at + 1 :]), 1 << 14)]
+    file = tmp_path / "log"
+    file.write_bytes(b"".join(rows))
+    options = IngestOptions(block_size=16, allow_partial=True)
+    log = read_log(file, options)
+    assert len(log.requests) == len(want.requests) - 1
+    assert {r.hash_ids[-1:] for r in log.requests} <= {r.hash_ids[-1:] for r in want.requests}
