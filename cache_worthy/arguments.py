@@ -266,7 +266,8 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="processes, no more than there are CPUs (default 1); the result is the same, byte for "
-        "byte. They take seconds to start: it pays from a minute of work on, not on small logs",
+        "byte. They take seconds to start and read the log each: long searches gain, an "
+        "analysis without its bound does not",
     )
     group.add_argument(
         "--scheduler",
