@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from cache_worthy.oracles.bound import offline_bound
-from cache_worthy.oracles.clairvoyant import round_relaxation, tree_belady
-from cache_worthy.oracles.flow import chain_optimum
-from cache_worthy.oracles.groups import group_references, trace_of_instance
-from cache_worthy.oracles.lp import Rows, relax
-from cache_worthy.oracles.milp import milp_cost
+from cache_worthy.oracles.bound.clairvoyant import round_relaxation, tree_belady
+from cache_worthy.oracles.bound.flow import chain_optimum
+from cache_worthy.oracles.bound.groups import group_references, trace_of_instance
+from cache_worthy.oracles.bound.lp import Rows, relax
+from cache_worthy.oracles.bound.offline import offline_bound
+from cache_worthy.oracles.optimum.milp import milp_cost
 from cache_worthy.oracles.schedule import require_capacity
 from cache_worthy.theory.instance import Instance, Number
 

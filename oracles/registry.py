@@ -47,10 +47,10 @@ class Oracle:
 
 
 ORACLES: tuple[Oracle, ...] = (
-    Oracle("dynamic program", "exact", "optimal:optimal_cost"),
+    Oracle("dynamic program", "exact", "optimum.optimal:optimal_cost"),
     Oracle("integer program, HiGHS", "exact", "on_instances:milp_highs"),
     Oracle("integer program, CBC", "exact", "on_instances:milp_cbc"),
-    Oracle("Belady", "exact", "belady:flat_belady_cost", domain="flat unit"),
+    Oracle("Belady", "exact", "optimum.belady:flat_belady_cost", domain="flat unit"),
     Oracle("certified chain", "lower", "on_instances:lower_chain"),
     Oracle("certified A2", "lower", "on_instances:lower_a2"),
     Oracle("certified A3", "lower", "on_instances:lower_a3"),

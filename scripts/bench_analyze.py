@@ -20,8 +20,8 @@ from pathlib import Path
 
 from measuring import Results, Usage, arguments, measured
 
-from cache_worthy.advisor import Analysis
-from cache_worthy.sections import SECTIONS
+from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.sections import SECTIONS
 
 AIMED = {"band": 10.0, "everything": 15.0}
 """Seconds."""

@@ -52,9 +52,9 @@ def read(file: Path, copies: int = 1) -> list[list[int]]:
 
 def certified(file: Path, fraction: float) -> Figures:
     """From the file to a certificate the checker accepts."""
-    from cache_worthy.oracles.bound import offline_bound
-    from cache_worthy.oracles.certificate import to_json
-    from cache_worthy.oracles.groups import trace_of_requests
+    from cache_worthy.oracles.bound.certificate import to_json
+    from cache_worthy.oracles.bound.groups import trace_of_requests
+    from cache_worthy.oracles.bound.offline import offline_bound
 
     began = time.perf_counter()
     trace = trace_of_requests(read(file), cost)
@@ -86,7 +86,7 @@ def certified(file: Path, fraction: float) -> Figures:
 
 def dense(file: Path, fraction: float) -> Figures:
     """The chain program with a capacity row a request over every group that spans it."""
-    from cache_worthy.oracles.groups import group_references, trace_of_requests
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
     from cache_worthy.oracles.solver import Program, solve
 
     began = time.perf_counter()
@@ -113,8 +113,8 @@ def dense(file: Path, fraction: float) -> Figures:
 
 def ascent(file: Path, fraction: float) -> Figures:
     """Window ascent on the copies, certified."""
-    from cache_worthy.oracles.bound import offline_bound
-    from cache_worthy.oracles.groups import trace_of_requests
+    from cache_worthy.oracles.bound.groups import trace_of_requests
+    from cache_worthy.oracles.bound.offline import offline_bound
 
     began = time.perf_counter()
     trace = trace_of_requests(read(file, COPIES), cost)
@@ -129,8 +129,8 @@ def ascent(file: Path, fraction: float) -> Figures:
 
 def whole(file: Path, fraction: float) -> Figures:
     """The whole program on the copies."""
-    from cache_worthy.oracles.groups import group_references, trace_of_requests
-    from cache_worthy.oracles.lp import relax
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
+    from cache_worthy.oracles.bound.lp import relax
 
     began = time.perf_counter()
     trace = trace_of_requests(read(file, COPIES), cost)

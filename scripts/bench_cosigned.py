@@ -18,10 +18,10 @@ from measuring import Results, arguments, positive
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
-from cache_worthy.sim.policies import EvictionPolicy
-from cache_worthy.sim.policies.cosigned import Cosigned
-from cache_worthy.sim.policies.lru import LRU
-from cache_worthy.sim.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.policies import EvictionPolicy
+from cache_worthy.sim.radix.policies.cosigned import Cosigned
+from cache_worthy.sim.radix.policies.lru import LRU
+from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
 REPEATS = 7

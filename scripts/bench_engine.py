@@ -27,13 +27,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import numpy as np
 from measuring import Results, arguments, positive
 
-from cache_worthy.sim.engine import (
-    STUDY_MODEL,
-    BlockPool,
-    Engine,
-    Transformer,
-    chat_workload,
-)
+from cache_worthy.sim.serving import STUDY_MODEL, BlockPool, Engine, Transformer, chat_workload
 
 
 def timed(work: Callable[[], object]) -> float:

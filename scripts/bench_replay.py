@@ -18,11 +18,11 @@ from collections.abc import Callable
 
 from measuring import Results, arguments
 
-from cache_worthy.sim import fast
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import Engine, replay
+from cache_worthy.sim.radix import choose as fast
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
 REPEATS = 15

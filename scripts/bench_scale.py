@@ -83,7 +83,7 @@ def peer_command(file: Path, blocks: Sequence[int], policies: str) -> list[str]:
 
 def our_commands(file: Path) -> dict[str, list[str]]:
     """Our measurements by name."""
-    from cache_worthy.sections import SECTIONS
+    from cache_worthy.advise.sections import SECTIONS
 
     command = [sys.executable, "-m", "cache_worthy.cli", "analyze", str(file), "--quiet", "--json"]
     return {
@@ -95,9 +95,9 @@ def our_commands(file: Path) -> dict[str, list[str]]:
 
 def curve(file: Path) -> int:
     """Print the LRU curve of a log as JSON: blocks, cost ratio and matched share."""
-    from cache_worthy.capacity import measure_curve
-    from cache_worthy.ingest import read_log
-    from cache_worthy.replays import Replays
+    from cache_worthy.advise.capacity import measure_curve
+    from cache_worthy.logs.session import read_log
+    from cache_worthy.measure.replays import Replays
     from cache_worthy.sim.cost import BlockCost, BlockSize
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of
@@ -120,7 +120,7 @@ def curve(file: Path) -> int:
 
 def belady(file: Path, blocks: Sequence[int], *, bypass: bool) -> int:
     """Print Belady's MIN as JSON: by capacity, misses, and hit tokens of the second half."""
-    from cache_worthy.ingest import read_log
+    from cache_worthy.logs.session import read_log
     from cache_worthy.sim.blocks import BlockTrace, belady_curve
 
     log = read_log(file)

@@ -100,7 +100,7 @@ def main() -> int:
             print(f"{what} {took:.2f} s = {took / least[0]:.2f} times that "
                   f"({cpu:.2f} s CPU, {cpu / least[1]:.2f} times)", flush=True)  # fmt: skip
 
-        read = "import sys; from cache_worthy.ingest import read_log; read_log(sys.argv[1])"
+        read = "import sys; from cache_worthy.logs.session import read_log; read_log(sys.argv[1])"
         report("reading alone", *timed([sys.executable, "-c", read, name])[:2])
         cli = [sys.executable, "-m", "cache_worthy.cli"]
         took, cpu, out = timed([*cli, "analyze", name, "--json", "--skip", args.skip])

@@ -30,8 +30,6 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from cache_worthy.theory.adversary import Play
-from cache_worthy.theory.adversary import play as play_phases
 from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
 from cache_worthy.theory.coq_log import (
     LoggedRun,
@@ -48,6 +46,8 @@ from cache_worthy.theory.coq_log import (
     touch_term,
 )
 from cache_worthy.theory.instance import Instance
+from cache_worthy.theory.search.adversary import Play
+from cache_worthy.theory.search.adversary import play as play_phases
 from cache_worthy.theory.steps import Hit, drive
 
 COQ = Path(__file__).resolve().parents[1] / "proofs" / "coq"

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import load_trace, paths_of
 from cache_worthy.theory.algorithms.keyed import Key
 from cache_worthy.theory.algorithms.lru import Lru, RecursiveLru
-from cache_worthy.theory.campaigns import Case, forest_cases
 from cache_worthy.theory.forests import forests
 from cache_worthy.theory.instance import Instance
+from cache_worthy.theory.potential.campaigns import Case, forest_cases
 from cache_worthy.theory.steps import Event
 
 TRACES = ("conversation", "synthetic")

@@ -58,9 +58,7 @@ def cases(traces: Path | None) -> Iterator[tuple[str, list[str]]]:
     logs = [ROOT / "examples" / "sample_log.jsonl"]
     for folder in ("formats", "formats/native", "scenarios"):
         logs += sorted(
-            p
-            for p in (ROOT / "examples" / folder).iterdir()
-            if p.is_file() and p.suffix != ".md"
+            p for p in (ROOT / "examples" / folder).iterdir() if p.is_file() and p.suffix != ".md"
         )
     for log in logs:
         name = log.relative_to(ROOT / "examples").as_posix().replace("/", "-")

@@ -3,7 +3,7 @@
 python scripts/exhaust.py --policy cosigned --max-nodes 3 --requests 5
 python scripts/exhaust.py --policy landlord --potential landlord --max-nodes 3 --requests 5
 
-All real costs at once, all lazy schedules; see ``theory/exhaustion.py`` for what the scope is.
+All real costs at once, all lazy schedules; see ``theory/search/exhaustion.py`` for what the scope is.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import argparse
 import json
 import sys
 
-from cache_worthy.output import jsonable
+from cache_worthy.console import jsonable
 from cache_worthy.theory.algorithms import ALGORITHMS
-from cache_worthy.theory.exhaustion import exhaust
+from cache_worthy.theory.search.exhaustion import exhaust
 
 
 def main() -> int:

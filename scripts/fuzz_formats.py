@@ -5,7 +5,7 @@
 
 A finding is any exception other than the two that the command line turns into a message (or a
 message of more than three lines). Seeds: every format's example record and the start of every
-sample. tests/cache_worthy/test_fuzz_formats.py runs the same ``attempt`` under Hypothesis.
+sample. tests/cache_worthy/logs/test_fuzz_formats.py runs the same ``attempt`` under Hypothesis.
 
 Exit codes: 0 nothing found, 1 a finding (the input is written beside the corpus), 2 no atheris.
 """
@@ -85,15 +85,16 @@ def attempt(data: bytes) -> int:
     Finding
         On an unclear refusal. Any other exception is a finding too.
     """
+    from cache_worthy.advise.workload import measure_workload
+    from cache_worthy.console import to_json
     from cache_worthy.errors import UsageError
-    from cache_worthy.ingest import FORMATS, IngestOptions, read_log, source
-    from cache_worthy.ingest.options import ORDERS, TEMPLATES
-    from cache_worthy.output import to_json
+    from cache_worthy.logs import source
+    from cache_worthy.logs.options import ORDERS, TEMPLATES
+    from cache_worthy.logs.session import FORMATS, IngestOptions, read_log
     from cache_worthy.sim.cost import DEFAULT_MODEL
     from cache_worthy.sim.errors import InputError
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of
-    from cache_worthy.workload import measure_workload
 
     first, second = (*data[:2], 0, 0)[:2]
     names = ["auto", *(f.NAME for f in FORMATS)]
@@ -127,7 +128,7 @@ def attempt(data: bytes) -> int:
 
 def seeds() -> Iterator[bytes]:
     """Inputs that reach every format."""
-    from cache_worthy.ingest import FORMATS
+    from cache_worthy.logs.session import FORMATS
 
     for number, module in enumerate(FORMATS, 1):
         yield bytes([255, 0]) + module.EXAMPLE.encode() + b"\n"
@@ -151,8 +152,8 @@ def main() -> int:
     except ImportError:
         print("fuzz_formats: needs atheris (pip install atheris)", file=sys.stderr)
         return 2
-    with atheris.instrument_imports(include=["cache_worthy.ingest"]):
-        import cache_worthy.ingest  # noqa: F401
+    with atheris.instrument_imports(include=["cache_worthy.logs.session"]):
+        import cache_worthy.logs.session  # noqa: F401
     folder = args.corpus or Path(tempfile.mkdtemp(prefix="fuzz_formats."))
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds()):

@@ -4,7 +4,7 @@
 
 The traffic is invented. Beside each sample stands its native twin in native/: the same requests as
 block ids, numbered here by comparing whole prefixes (text or token ids) and not by hashing, so that
-tests/cache_worthy/test_formats.py can hold the readers against an answer that shares no code with
+tests/cache_worthy/logs/test_formats.py can hold the readers against an answer that shares no code with
 them. SAMPLES says which twin and which options belong to which file.
 """
 

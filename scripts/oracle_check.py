@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
-from cache_worthy.oracles.milp import solve_milp
 from cache_worthy.oracles.on_instances import certified_lower, upper_rounded
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.optimum.milp import solve_milp
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.theory.instance import Instance, Number
 from cache_worthy.theory.sampling import random_instance
 

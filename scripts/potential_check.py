@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from cache_worthy.theory.algorithms import COSIGNED
-from cache_worthy.theory.campaigns import (
+from cache_worthy.theory.instance import Number, instance_from_mapping
+from cache_worthy.theory.potential.campaigns import (
     Case,
     Tally,
     check_cases,
@@ -29,7 +30,6 @@ from cache_worthy.theory.campaigns import (
     flat_cases,
     forest_cases,
 )
-from cache_worthy.theory.instance import Number, instance_from_mapping
 
 ROOT = Path(__file__).resolve().parents[1]
 SURVEY = ROOT / "proofs" / "survey.json"

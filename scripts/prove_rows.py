@@ -13,7 +13,12 @@ import json
 import sys
 from dataclasses import asdict
 
-from cache_worthy.theory.rows import FOREST_MUTANTS, TABLES, check_rent_on_forests, find_row
+from cache_worthy.theory.potential.rows import (
+    FOREST_MUTANTS,
+    TABLES,
+    check_rent_on_forests,
+    find_row,
+)
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ Without --check: prints the table for the traces at hand. With --check, on every
 * the share of evicted nodes that were used once.
 
 That all engines agree in every field at 2, 5, 10 and 25 percent under all policies is a test
-(``tests/sim/test_engines.py``, marked ``slow``; ``make verify-full``).
+(``tests/sim/radix/test_engines.py``, marked ``slow``; ``make verify-full``).
 
 Evidence: rank 1 (published cells), rank 2 (compulsory, 100 percent), rank 5 (engines).
 Exit codes: 0 holds, 1 a comparison fails, 2 no trace is there.
@@ -44,8 +44,8 @@ from published import (
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import CapacityError
 from cache_worthy.sim.forest import PrefixForest, build_forest
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
 PERCENTS = (2, 5, 10, 25)

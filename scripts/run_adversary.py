@@ -5,7 +5,7 @@
     python scripts/run_adversary.py --json
 
 LRU's closed forms are derived in ``proofs/lru.md`` and in the docstrings of
-``cache_worthy.theory.adversary``; nothing here was fitted. Exit code: 0 all checks hold, 1 one
+``cache_worthy.theory.search.adversary``; nothing here was fitted. Exit code: 0 all checks hold, 1 one
 does not.
 """
 
@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from cache_worthy.oracles.optimal import optimal_cost
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.oracles.optimum.optimal import optimal_cost
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import BlockId
-from cache_worthy.theory.adversary import lru_cycle, lru_cycle_cost, lru_cycle_optimum, play
 from cache_worthy.theory.algorithms import COSIGNED, exact_cost
+from cache_worthy.theory.search.adversary import lru_cycle, lru_cycle_cost, lru_cycle_optimum, play
 
 CAPACITIES = range(2, 8)
 COSTS = (2, 3, 10, 1000)

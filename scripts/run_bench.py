@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from cache_worthy.advisor import Analysis, Options, analyze
-from cache_worthy.ingest import read_log
+from cache_worthy.advise.analysis import Analysis, Options, analyze
+from cache_worthy.logs.session import read_log
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = ("conversation", "toolagent", "synthetic")

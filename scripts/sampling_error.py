@@ -26,16 +26,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from cache_worthy.capacity import CURVE_POLICY, elasticities, geometric_capacities, knee
+from cache_worthy.advise.capacity import CURVE_POLICY, elasticities, geometric_capacities, knee
+from cache_worthy.advise.policy import FRACTIONS
 from cache_worthy.errors import UsageError
-from cache_worthy.ingest import read_log
-from cache_worthy.policy_table import FRACTIONS
-from cache_worthy.replays import Replays
-from cache_worthy.sampling import SampledReplays, cost_ratio, draw, saving
+from cache_worthy.logs.session import read_log
+from cache_worthy.measure.replays import Replays
+from cache_worthy.measure.sampling import SampledReplays, cost_ratio, draw, saving
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
 
 LOGS = ("conversation", "synthetic")

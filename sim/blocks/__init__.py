@@ -14,12 +14,7 @@ from __future__ import annotations
 
 from cache_worthy.sim.blocks.curve import belady_curve
 from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
-from cache_worthy.sim.blocks.replay import (
-    BlockReplay,
-    RequestHit,
-    ideal,
-    replay_blocks,
-)
+from cache_worthy.sim.blocks.replay import BlockReplay, RequestHit, ideal, replay_blocks
 from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InvariantError
 

@@ -24,7 +24,7 @@ that a paged server allocates in excess, and the rule that at least one prompt t
 The server builds a fresh heap of all leaves at each eviction. Here one heap lives on, an entry is
 pushed whenever a leaf's score may have changed, and a popped entry counts only if it is still the
 score of a living leaf: the same order for logarithmic work. A model without that shortcut checks
-it (tests/sim/test_sglang_model.py), and the server's own code where its package is at hand
+it (tests/sim/sglang/test_sglang_model.py), and the server's own code where its package is at hand
 (scripts/sglang_check.py: hits, sizes, hit counts and priorities of every node after each request).
 """
 

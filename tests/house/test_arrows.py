@@ -67,7 +67,7 @@ def test_every_import_follows_the_arrows(folder: str) -> None:
     ("folder", "line"),
     [
         ("sim", "from cache_worthy.theory.instance import Instance"),
-        ("sim", "import cache_worthy.advisor"),
+        ("sim", "import cache_worthy.advise.analysis"),
         ("sim", "from cache_worthy import oracles"),
         ("theory", "def f():\n    from cache_worthy.sim import replay"),
         ("theory", "from .. import sim"),

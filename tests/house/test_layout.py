@@ -136,7 +136,7 @@ def test_wheel_runs_from_a_clean_environment_in_another_folder(wheel: Path, tmp_
     options = ["--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run([*command, *options], check=True, timeout=120)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(env), "platbase": str(env)}))
-    assert (site / "cache_worthy" / "sim" / "replay.py").is_file()
+    assert (site / "cache_worthy" / "sim" / "radix" / "replay.py").is_file()
     assert not [name for name in GENERIC if (site / name).exists()]
     # The dependencies come from this environment instead of the network. A .pth line adds the
     # folder alone, not the editable install that its own .pth files would set up.

@@ -16,25 +16,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_cases import block_cases, instance_of_trace
 
-from cache_worthy.oracles import bound as bound_module
-from cache_worthy.oracles import groups as groups_module
-from cache_worthy.oracles import lp as lp_module
 from cache_worthy.oracles import solver as solver_module
-from cache_worthy.oracles.bound import offline_bound
-from cache_worthy.oracles.certificate import Prices, certify, evaluate
-from cache_worthy.oracles.clairvoyant import round_relaxation, tree_belady
-from cache_worthy.oracles.flow import chain_optimum
-from cache_worthy.oracles.groups import (
+from cache_worthy.oracles.bound import groups as groups_module
+from cache_worthy.oracles.bound import lp as lp_module
+from cache_worthy.oracles.bound import offline as bound_module
+from cache_worthy.oracles.bound.certificate import Prices, certify, evaluate
+from cache_worthy.oracles.bound.clairvoyant import round_relaxation, tree_belady
+from cache_worthy.oracles.bound.flow import chain_optimum
+from cache_worthy.oracles.bound.groups import (
     Grouped,
     group_references,
     trace_of_instance,
     trace_of_requests,
 )
-from cache_worthy.oracles.lp import ROWS, Link, relax
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.bound.lp import ROWS, Link, relax
+from cache_worthy.oracles.bound.offline import offline_bound
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.oracles.schedule import OracleError
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.replay import replay
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import replay
 
 Case = tuple[list[tuple[int, ...]], list[int], int]
 

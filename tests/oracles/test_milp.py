@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from cache_worthy.oracles import solver as solver_module
-from cache_worthy.oracles.milp import solve_milp
+from cache_worthy.oracles.optimum.milp import solve_milp
 from cache_worthy.oracles.solver import Program, SolverError, solve
 from cache_worthy.theory.instance import Instance
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_cases import instances
 
-from cache_worthy.oracles.optimal import optimal_cost, optimal_schedule
+from cache_worthy.oracles.optimum.optimal import optimal_cost, optimal_schedule
 from cache_worthy.oracles.schedule import OracleError, ScheduleError, check_schedule
 from cache_worthy.theory.instance import Instance, Number
 

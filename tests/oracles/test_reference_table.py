@@ -14,11 +14,16 @@ from pathlib import Path
 import pytest
 from block_replay import keep_until, replay_blocks
 
-from cache_worthy.oracles.bound import offline_bound
-from cache_worthy.oracles.certificate import to_json
-from cache_worthy.oracles.clairvoyant import round_relaxation, tree_belady
-from cache_worthy.oracles.groups import BlockTrace, Grouped, group_references, trace_of_requests
-from cache_worthy.oracles.lp import Rows, relax
+from cache_worthy.oracles.bound.certificate import to_json
+from cache_worthy.oracles.bound.clairvoyant import round_relaxation, tree_belady
+from cache_worthy.oracles.bound.groups import (
+    BlockTrace,
+    Grouped,
+    group_references,
+    trace_of_requests,
+)
+from cache_worthy.oracles.bound.lp import Rows, relax
+from cache_worthy.oracles.bound.offline import offline_bound
 
 CHECKER = Path(__file__).resolve().parents[2] / "proofs" / "check_certificate.py"
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from oracle_cases import instances
 
-from cache_worthy.oracles.belady import flat_belady_cost, is_flat_unit, tree_belady_schedule
 from cache_worthy.oracles.on_instances import upper_belady
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.optimum.belady import flat_belady_cost, is_flat_unit, tree_belady_schedule
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.oracles.registry import ORACLES
 from cache_worthy.oracles.schedule import OracleError
 from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost

@@ -21,9 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_cases import block_cases, instance_of_trace
 
-from cache_worthy.oracles import lp as lp_module
-from cache_worthy.oracles.bound import offline_bound
-from cache_worthy.oracles.certificate import (
+from cache_worthy.oracles.bound import lp as lp_module
+from cache_worthy.oracles.bound.certificate import (
     Certified,
     Prices,
     certify,
@@ -31,9 +30,10 @@ from cache_worthy.oracles.certificate import (
     exact_bound,
     to_json,
 )
-from cache_worthy.oracles.groups import BlockTrace, group_references, trace_of_requests
-from cache_worthy.oracles.lp import Link
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.bound.groups import BlockTrace, group_references, trace_of_requests
+from cache_worthy.oracles.bound.lp import Link
+from cache_worthy.oracles.bound.offline import offline_bound
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 
 CHECKER = Path(__file__).resolve().parents[2] / "proofs" / "check_certificate.py"
 

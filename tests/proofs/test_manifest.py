@@ -175,7 +175,7 @@ def test_an_unsound_manifest_is_refused(
 
 
 def test_every_row_of_both_tables_is_in_the_manifest() -> None:
-    from cache_worthy.theory.rows import TABLES
+    from cache_worthy.theory.potential.rows import TABLES
 
     claims = {claim.id: claim for claim in runner.load(MANIFEST)}
     for table in TABLES.values():

@@ -6,7 +6,7 @@ import pytest
 from bench_engine import prefill_beside_products, profile
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.engine import Transformer
+from cache_worthy.sim.serving import Transformer
 
 TINY = Model("tiny", layers=2, d_model=32, heads=4, kv_heads=2, head_dim=8, d_ff=48, vocabulary=512)
 

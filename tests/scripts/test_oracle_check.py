@@ -7,7 +7,7 @@ import time
 import oracle_check
 import pytest
 
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.theory.instance import Instance
 
 

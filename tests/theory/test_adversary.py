@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import pytest
 
-from cache_worthy.oracles.optimal import optimal_cost
-from cache_worthy.theory.adversary import (
+from cache_worthy.oracles.optimum.optimal import optimal_cost
+from cache_worthy.theory.algorithms import COSIGNED, exact_cost
+from cache_worthy.theory.instance import InstanceError
+from cache_worthy.theory.search.adversary import (
     lru_cycle,
     lru_cycle_cost,
     lru_cycle_optimum,
     phase_forest,
     play,
 )
-from cache_worthy.theory.algorithms import COSIGNED, exact_cost
-from cache_worthy.theory.instance import InstanceError
 
 LANDLORDS = ("landlord", "landlord_eager", "landlord_leaf_rent", "landlord_clamped")
 

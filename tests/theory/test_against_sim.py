@@ -15,17 +15,17 @@ from random import Random
 
 import pytest
 
-from cache_worthy.oracles.optimal import optimal_cost
-from cache_worthy.sim.policies import POLICIES
-from cache_worthy.sim.policies.base import EvictionPolicy
-from cache_worthy.sim.policies.cosigned import Cosigned
-from cache_worthy.sim.replay import Engine, ReplayResult, replay
+from cache_worthy.oracles.optimum.optimal import optimal_cost
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.policies.base import EvictionPolicy
+from cache_worthy.sim.radix.policies.cosigned import Cosigned
+from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.tree import Node
 from cache_worthy.sim.trace import BlockId
-from cache_worthy.sim.tree import Node
 from cache_worthy.theory.algorithms import run
-from cache_worthy.theory.cycles import offline_mean
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.sampling import random_instance
+from cache_worthy.theory.search.cycles import offline_mean
 from cache_worthy.theory.steps import bound
 
 KEYED = {

@@ -10,10 +10,10 @@ import itertools
 
 import pytest
 
-from cache_worthy.theory.exhaustion import exhaust, sequences
 from cache_worthy.theory.forests import forests, symmetries
 from cache_worthy.theory.instance import Instance
-from cache_worthy.theory.potential import check_potential
+from cache_worthy.theory.potential.check import check_potential
+from cache_worthy.theory.search.exhaustion import exhaust, sequences
 
 
 @pytest.mark.parametrize("policy", ["cosigned", "cosigned_eager", "cosigned_touch"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from cache_worthy.theory.forests import forests
-from cache_worthy.theory.rows import (
+from cache_worthy.theory.potential.rows import (
     FOREST_MUTANTS,
     TABLES,
     Row,

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.sampling import random_instance
 from cache_worthy.theory.schedules import check_states, moves, optimal_states, random_states

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from cache_worthy.oracles.optimal import optimal_cost
+from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost, run
-from cache_worthy.theory.cycles import CycleError, offline_mean, online_mean
 from cache_worthy.theory.forests import forests, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError
-from cache_worthy.theory.load_counts import Schedules
-from cache_worthy.theory.search import Task, _Explorer, _Run, cycle_scope, find
+from cache_worthy.theory.search.cycles import CycleError, offline_mean, online_mean
+from cache_worthy.theory.search.find import Task, _Explorer, _Run, cycle_scope, find
+from cache_worthy.theory.search.load_counts import Schedules
+from cache_worthy.theory.search.symbolic import Linear, Space, courses, symbolic_instance
 from cache_worthy.theory.steps import bound
-from cache_worthy.theory.symbolic import Linear, Space, courses, symbolic_instance
 
 
 def test_finds_the_smallest_witness_from_nothing() -> None:

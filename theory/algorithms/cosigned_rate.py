@@ -1,7 +1,7 @@
 """Cosigned Landlord, rate form: who pays for whom is explicit, and nothing is settled.
 
 A node without credit ("bankrupt") passes its rate to one resident child, its cosigner. Stated in
-``proofs/cosigned.md``; ``sim/policies/cosigned.py`` is the same rule in floats on a radix tree.
+``proofs/cosigned.md``; ``sim/radix/policies/cosigned.py`` is the same rule in floats on a radix tree.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What the advisor measures and answers: one file per section."""

@@ -1,0 +1,148 @@
+"""Questions 2 and 3: the least memory that serves the traffic, and how much to give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.measure.replays import Replays
+
+POINTS = 20
+"""Capacities on the curve, geometric from the floor to the working set."""
+
+ELASTICITY_THRESHOLD = 0.10
+"""Ten percent more memory for less than one percent less recompute is past the knee."""
+
+RULE = (
+    "the smallest capacity past which no further step of the curve reaches an elasticity of "
+    f"{ELASTICITY_THRESHOLD:.2f}"
+)
+
+CURVE_POLICY = "lru"
+"""The curve is measured under what servers run by default, so that the policy axis cannot move it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPoint:
+    """One capacity: bytes, whole blocks in it, and what it costs."""
+
+    fraction: float
+    bytes: int
+    blocks: int
+    total_cost: int
+    cost_ratio: float | None
+    block_hit_rate: float | None
+    elasticity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityCurve:
+    """The curve and the recommendation on it.
+
+    ``recommended_*`` repeat the fields of the recommended point, so that a script needs no index.
+    """
+
+    policy: str
+    threshold: float
+    rule: str
+    recommended_index: int
+    recommended_fraction: float
+    recommended_bytes: int
+    recommended_blocks: int
+    recommended_cost_ratio: float | None
+    points: tuple[CapacityPoint, ...]
+
+    @property
+    def recommended(self) -> CapacityPoint:
+        """The recommended point."""
+        return self.points[self.recommended_index]
+
+
+def geometric_capacities(floor: int, working_set: int, points: int = POINTS) -> list[int]:
+    """Capacities from ``floor`` to ``working_set``, both exact, in equal ratios between.
+
+    Equal neighbours (a log whose floor is its working set) are listed once.
+
+    Examples
+    --------
+    >>> geometric_capacities(100, 1600, 5)
+    [100, 200, 400, 800, 1600]
+    >>> geometric_capacities(100, 100, 5)
+    [100]
+    """
+    ratio = working_set / floor
+    inner = [int(floor * ratio ** (i / (points - 1))) for i in range(1, points - 1)]
+    return sorted({floor, working_set, *(min(max(c, floor), working_set) for c in inner)})
+
+
+def elasticities(capacities: Sequence[int], costs: Sequence[int]) -> list[float | None]:
+    """Percent of cost removed a percent of memory added, step by step; the first has none.
+
+    Examples
+    --------
+    >>> elasticities([1, 2, 4], [16, 8, 8])
+    [None, 1.0, 0.0]
+    """
+    out: list[float | None] = [None]
+    for i in range(1, len(capacities)):
+        if costs[i] and costs[i - 1]:
+            run = math.log(capacities[i] / capacities[i - 1])
+            out.append(math.log(costs[i - 1] / costs[i]) / run + 0.0)
+        else:
+            out.append(None if costs[i - 1] else 0.0)
+    return out
+
+
+def knee(steps: Sequence[float | None], threshold: float = ELASTICITY_THRESHOLD) -> int:
+    """Index of the smallest capacity past which no step reaches ``threshold``.
+
+    Examples
+    --------
+    >>> knee([None, 0.5, 0.02, 0.3, 0.09])
+    3
+    >>> knee([None, 0.05])
+    0
+    """
+    return max((i for i, e in enumerate(steps) if e is not None and e >= threshold), default=0)
+
+
+def measure_curve(
+    replays: Replays,
+    step: Callable[[str], None] = lambda text: None,
+    capacities: Sequence[int] | None = None,
+) -> CapacityCurve:
+    """Replay the log at every capacity of the curve under the default policy.
+
+    The capacities, ascending in bytes, are the geometric ones unless given.
+    """
+    size, working_set = replays.size, replays.working_set
+    if capacities is None:
+        capacities = geometric_capacities(replays.least, working_set)
+    replays.ahead([(CURVE_POLICY, capacity) for capacity in capacities], step, "capacity curve")
+    results = [replays.run(CURVE_POLICY, capacity) for capacity in capacities]
+    steps = elasticities(capacities, [r.total_cost for r in results])
+    points = tuple(
+        CapacityPoint(
+            fraction=r.capacity / working_set,
+            bytes=r.capacity,
+            blocks=r.capacity // size.block,
+            total_cost=r.total_cost,
+            cost_ratio=r.cost_ratio,
+            block_hit_rate=r.block_hit_rate,
+            elasticity=e,
+        )
+        for r, e in zip(results, steps, strict=True)
+    )
+    best = knee(steps)
+    return CapacityCurve(
+        policy=CURVE_POLICY,
+        threshold=ELASTICITY_THRESHOLD,
+        rule=RULE,
+        recommended_index=best,
+        recommended_fraction=points[best].fraction,
+        recommended_bytes=points[best].bytes,
+        recommended_blocks=points[best].blocks,
+        recommended_cost_ratio=points[best].cost_ratio,
+        points=points,
+    )

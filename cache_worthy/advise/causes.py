@@ -1,0 +1,336 @@
+"""Why the hit rate is no higher: every block that was not a hit, by one named cause.
+
+The part that no cache saves (missing from question 1's ceiling) is divided by why its blocks were
+new, the rest at the recommended capacity is what left before it came again. A request's parts are
+ranges of its path, so the causes share nothing and leave nothing out:
+
+* ``shorter_than_a_block``: new, in a prompt of one block and fewer tokens than it has (engines that
+  cache full blocks only never hit it; here a block counts as whole).
+* ``tool_order``: new, and would have been a hit had the tools of every prompt stood in the order in
+  which the same tools came first: the log is counted again with them so.
+* ``near_identical_start``: the first block is new and near-identical to an earlier one
+  (:mod:`cache_worthy.logs.evidence` says when). All that such a request had to compute is counted,
+  so it is a limit: how much of it would be shared without the difference cannot be known.
+* ``new_start``: the first block is new, and nothing more is known: a first occurrence.
+* ``new_below``: new below a prefix that was known: a first occurrence too.
+* ``evicted``: known, and not in the cache any more: reuse beyond the capacity's horizon.
+
+Where a log has no prompts, only block ids, the second and third cannot be told from a first
+occurrence and count as such; the report says so.
+
+Evidence: rank 2, the causes sum to the compulsory cost and to the replay's total, raised here, and
+the count with tools in their first order is that of a log written so (tests); rank 4, logs computed
+by hand, text and tools included (tests).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cache_worthy.advise.policy import BASELINE
+from cache_worthy.logs.evidence import Divergence, Evidence
+from cache_worthy.measure.per_request import require_sums
+from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.radix.replay import ReplayResult
+from cache_worthy.sim.trace import BlockId
+
+NEW = ("shorter_than_a_block", "tool_order", "near_identical_start", "new_start", "new_below")
+EVICTED = "evicted"
+
+Compared = Literal["text", "tokens", "text and tokens", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause.
+
+    Attributes
+    ----------
+    name : str
+    known : bool
+        Whether the log has what tells this cause from a first occurrence.
+    requests : int
+        With a block of this cause.
+    blocks : int
+    cost : int
+        FLOPs.
+    fraction : float
+        Of the prefill cost without a cache.
+    example_record : int or None
+        1-based, of the request with the largest part, the earliest of equals.
+    example_block, example_token : int or None
+        Where its part begins: blocks and tokens above.
+    """
+
+    name: str
+    known: bool
+    requests: int
+    blocks: int
+    cost: int
+    fraction: float
+    example_record: int | None
+    example_block: int | None
+    example_token: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Two near-identical beginnings, for an example.
+
+    Attributes
+    ----------
+    record : int
+        1-based, of the first request of this cause that begins so.
+    requests : int
+        Requests of this cause that begin like one earlier prompt but for such a stretch.
+    position : int
+        Characters (tokens where the log has tokens) before the first difference, in the prompt as
+        rendered.
+    unit : {"characters", "tokens"}
+    before, earlier, later : str or None
+        Text before the difference and after it in either; None where it may not be shown.
+    """
+
+    record: int
+    requests: int
+    position: int
+    unit: Literal["characters", "tokens"]
+    before: str | None
+    earlier: str | None
+    later: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The missing parts of the ceiling and of the recommended capacity.
+
+    Attributes
+    ----------
+    uncached_cost : int
+        Prefill FLOPs without a cache, of which the fractions are.
+    compared : {"text", "tokens", "text and tokens", "nothing"}
+        What of the prompts could be compared.
+    given_up : bool
+        Whether comparing first blocks ended early, for want of any match.
+    prompts_with_tools : int
+    tools_not_compared : bool
+        Whether there were more lists of tools than are told apart.
+    new : tuple of Cause
+        No cache saves it; the sum is ``missing_cost``.
+    missing_cost : int
+    missing_fraction : float
+        One less the ceiling.
+    policy : str
+    capacity_bytes : int or None
+        The recommended capacity; None where question 1 ended the run.
+    evicted : Cause or None
+    missing_there_cost : int or None
+        What is paid there: ``missing_cost`` and what ``evicted`` costs.
+    missing_there_fraction : float or None
+    beginning : Beginning or None
+        The most frequent of the near-identical ones.
+    """
+
+    uncached_cost: int
+    compared: Compared
+    given_up: bool
+    prompts_with_tools: int
+    tools_not_compared: bool
+    new: tuple[Cause, ...]
+    missing_cost: int
+    missing_fraction: float
+    policy: str
+    capacity_bytes: int | None
+    evicted: Cause | None
+    missing_there_cost: int | None
+    missing_there_fraction: float | None
+    beginning: Beginning | None
+
+
+class _Parts:
+    """Ranges of blocks of one cause."""
+
+    def __init__(self) -> None:
+        self.requests = self.blocks = self.cost = self.largest = 0
+        self.example: tuple[int, int] | None = None
+
+    def add(self, request: int, begin: int, end: int, table: Sequence[int]) -> None:
+        cost = table[end] - table[begin]
+        self.requests += 1
+        self.blocks += end - begin
+        self.cost += cost
+        if cost > self.largest:
+            self.largest = cost
+            self.example = (request, begin)
+
+    def cause(self, name: str, known: bool, uncached: int, block_tokens: int) -> Cause:
+        record, block = self.example or (None, None)
+        return Cause(
+            name=name,
+            known=known,
+            requests=self.requests,
+            blocks=self.blocks,
+            cost=self.cost,
+            fraction=self.cost / uncached,
+            example_record=None if record is None else record + 1,
+            example_block=block,
+            example_token=None if block is None else block * block_tokens,
+        )
+
+
+def measure_causes(
+    forest: PrefixForest,
+    table: Sequence[int],
+    paths: Sequence[Sequence[BlockId]],
+    tokens: Sequence[int],
+    block_tokens: int,
+    known: Sequence[int],
+    evidence: Evidence,
+    result: ReplayResult | None,
+    show_text: bool = True,
+) -> Causes | None:
+    """Divide what had to be computed by cause; None where there is nothing to compute.
+
+    Parameters
+    ----------
+    forest : PrefixForest
+    table : sequence of int
+        Cumulative cost by depth.
+    paths : sequence of sequence of (int or str)
+        Block ids, request by request, as read.
+    tokens : sequence of int
+        Prompt length of every request.
+    block_tokens : int
+    known : sequence of int
+        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
+    evidence : Evidence
+        Kept while reading.
+    result : ReplayResult or None
+        The replay at the recommended capacity, where there is one.
+    show_text : bool
+        Whether characters of prompts may stand in the result.
+
+    Raises
+    ------
+    InvariantError
+        If the causes do not sum to the compulsory cost, or with the evicted part to the replay's
+        total.
+
+    Notes
+    -----
+    Time: requests; block references once more where tools were reordered.
+    """
+    cost = table.__getitem__
+    uncached = sum(map(cost, forest.length))
+    if not uncached:
+        return None
+    parts = {name: _Parts() for name in (*NEW, EVICTED)}
+    alike = evidence.preambles.alike
+    alike_requests: list[int] = []
+    other = known_in_first_order(paths, evidence) if evidence.reordered else known
+    for request, (end, begin) in enumerate(zip(forest.length, known, strict=True)):
+        if begin == end:
+            continue
+        if end == 1 and tokens[request] < block_tokens:
+            parts["shorter_than_a_block"].add(request, begin, end, table)
+            continue
+        ordered = min(max(other[request], begin), end)
+        if ordered > begin:
+            parts["tool_order"].add(request, begin, ordered, table)
+        if ordered == end:
+            continue
+        if ordered:
+            name = "new_below"
+        else:
+            name = "near_identical_start" if paths[request][0] in alike else "new_start"
+            if name == "near_identical_start":
+                alike_requests.append(request)
+        parts[name].add(request, ordered, end, table)
+    compulsory = uncached - sum(map(cost, known))
+    if sum(parts[name].cost for name in NEW) != compulsory:
+        raise InvariantError(f"causes of new blocks do not sum to the compulsory {compulsory}")
+    if result is not None:
+        require_sums(forest, table, known, result)
+        for request, (begin, end) in enumerate(zip(result.matched, known, strict=True)):
+            if begin < end:
+                parts[EVICTED].add(request, begin, end, table)
+        if compulsory + parts[EVICTED].cost != result.total_cost:
+            raise InvariantError(f"causes do not sum to the recompute {result.total_cost}")
+    compared: Compared = "nothing"
+    if evidence.texts or evidence.tokens:
+        both = evidence.texts and evidence.tokens
+        compared = "text and tokens" if both else "text" if evidence.texts else "tokens"
+    can = {
+        "tool_order": evidence.tools.prompts > 0,
+        "near_identical_start": compared != "nothing",
+    }
+    total = None if result is None else result.total_cost
+    return Causes(
+        uncached_cost=uncached,
+        compared=compared,
+        given_up=evidence.preambles.given_up,
+        prompts_with_tools=evidence.tools.prompts,
+        tools_not_compared=evidence.tools.full,
+        new=tuple(
+            parts[name].cause(name, can.get(name, True), uncached, block_tokens) for name in NEW
+        ),
+        missing_cost=compulsory,
+        missing_fraction=compulsory / uncached,
+        policy=BASELINE,
+        capacity_bytes=None if result is None else result.capacity,
+        evicted=(
+            None if result is None else parts[EVICTED].cause(EVICTED, True, uncached, block_tokens)
+        ),
+        missing_there_cost=total,
+        missing_there_fraction=None if total is None else total / uncached,
+        beginning=_beginning(
+            [(r, alike[paths[r][0]]) for r in alike_requests],
+            evidence.preambles.examples,
+            show_text,
+        ),
+    )
+
+
+def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:
+    """Per request the blocks seen before, were all tools in the order in which they came first.
+
+    The ids of prompts cut from text are chained hashes: an id stands for all up to it.
+    """
+    reordered = evidence.reordered
+    seen: set[BlockId] = set()
+    out = []
+    for path in paths:
+        ids = reordered.get(path[-1], path) if path else path
+        new = next((n for n, block in enumerate(ids) if block not in seen), len(ids))
+        seen.update(ids[new:])
+        out.append(new)
+    return out
+
+
+def _beginning(
+    requests: Sequence[tuple[int, int]], examples: Sequence[Divergence], show_text: bool
+) -> Beginning | None:
+    """The example that stands for the most requests, of equals the earliest.
+
+    ``requests``: their places and the numbers of their examples, -1 for none.
+    """
+    counts = Counter(number for _, number in requests if number >= 0)
+    if not counts:
+        return None
+    number = min(counts, key=lambda n: (-counts[n], n))
+    best = examples[number]
+    record = 1 + min(request for request, n in requests if n == number)
+    shown = show_text and best.readable
+    return Beginning(
+        record=record,
+        requests=counts[number],
+        position=best.position,
+        unit="characters" if best.readable else "tokens",
+        before=best.before if shown else None,
+        earlier=best.earlier if shown else None,
+        later=best.later if shown else None,
+    )

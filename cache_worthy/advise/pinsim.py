@@ -1,0 +1,212 @@
+"""Pins, simulated: what holding the top prefixes gains at a capacity, and what it costs the rest.
+
+Two replays under one policy at one capacity, with the prefixes of question 6 held once loaded and
+without. Their memory is taken from the same capacity, so the other blocks have less room.
+
+What the pinned blocks gain is at most the ceiling of question 6: each of them is paid once with
+the pins, and at most once a request without. The whole gain has no such bound: under policies
+other than lru less room can by chance cost the rest less (a counterexample is in the tests).
+
+Evidence: rank 2, that gain and the compulsory price of the pinned blocks are checked here; rank 4,
+a log computed by hand; the replay itself: ``tests/sim/radix/test_pinned.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cache_worthy.advise.pins import Pins, node_protection, top_prefixes
+from cache_worthy.advise.policy import BASELINE
+from cache_worthy.measure.per_request import require_sums
+from cache_worthy.measure.replays import Replays
+from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import held_floor, hold
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Recompute without and with the pins, FLOPs."""
+
+    before: int
+    after: int
+
+    @property
+    def saved(self) -> int:
+        """What the pins save; negative for what they cost."""
+        return self.before - self.after
+
+
+@dataclass(frozen=True, slots=True)
+class PinGain:
+    """The two replays compared.
+
+    Attributes
+    ----------
+    total : Change
+        All requests; the sum of ``pinned`` and ``rest``.
+    pinned, rest : Change
+        Recompute of the pinned blocks and of all others.
+    outside : Change
+        Of the requests that go through no pinned block.
+    outside_requests : int
+    saved_cost : int
+        FLOPs of all recompute; negative where pinning costs.
+    saved_fraction : float
+        Of the recompute without pins.
+    of_ceiling : float or None
+        ``saved_cost`` over what question 6 gives as its ceiling.
+    """
+
+    total: Change
+    pinned: Change
+    rest: Change
+    outside: Change
+    outside_requests: int
+    saved_cost: int
+    saved_fraction: float
+    of_ceiling: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PinSim:
+    """The simulation of question 6.
+
+    Attributes
+    ----------
+    policy : str
+    label : str
+        "yours" or "recommended".
+    bytes, blocks
+        The capacity.
+    prefixes : int
+    pinned_bytes, need_bytes : int
+        What the pins take, and the least capacity that serves the log beside them.
+    gain : PinGain or None
+        None where that does not fit.
+    verdict : str
+        In words.
+    """
+
+    policy: str
+    label: str
+    bytes: int
+    blocks: int
+    prefixes: int
+    pinned_bytes: int
+    need_bytes: int
+    gain: PinGain | None
+    verdict: str
+
+
+def pin_policy(replays: Replays) -> str:
+    """The user's own policy (the first), else the deployed default.
+
+    One that names its victims itself cannot be told what to hold and is passed over.
+    """
+    own = (name for name in replays.factories if name not in POLICIES)
+    return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
+
+
+def measure_pinsim(
+    replays: Replays,
+    known: Sequence[int],
+    pins: Pins,
+    top: int,
+    capacity: int,
+    label: str,
+) -> PinSim:
+    """Replay with and without the ``top`` prefixes of question 6 held.
+
+    Parameters
+    ----------
+    replays : Replays
+    known : sequence of int
+        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
+    pins : Pins
+        Question 6, for its ceiling.
+    top : int
+    capacity : int
+        Bytes.
+    label : str
+
+    Notes
+    -----
+    Time: one replay.
+
+    Raises
+    ------
+    InvariantError
+        If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
+    """
+    forest = replays.forest
+    table = replays.cost.cumulative(forest.depth)
+    nodes = top_prefixes(node_protection(forest, table), top)
+    held, depths = hold(forest, nodes)
+    need = held_floor(forest, held, depths, replays.size)
+    policy = pin_policy(replays)
+    gain = None
+    if need <= capacity:
+        gain = _gain(replays, known, pins, policy, capacity, nodes, held, depths)
+    return PinSim(
+        policy=policy,
+        label=label,
+        bytes=capacity,
+        blocks=capacity // replays.size.block,
+        prefixes=len(nodes),
+        pinned_bytes=pins.together_bytes,
+        need_bytes=need,
+        gain=gain,
+        verdict=_verdict(gain),
+    )
+
+
+def _gain(
+    replays: Replays,
+    known: Sequence[int],
+    pins: Pins,
+    policy: str,
+    capacity: int,
+    nodes: Sequence[int],
+    held: Sequence[int],
+    depths: Sequence[int],
+) -> PinGain:
+    forest = replays.forest
+    table = replays.cost.cumulative(forest.depth)
+    runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
+    inside, outside = [], []
+    for run in runs:
+        require_sums(forest, table, known, run)
+        missed = zip(depths, run.matched, strict=True)
+        inside.append(sum(table[d] - table[m] for d, m in missed if d > m))
+        requests = zip(forest.length, depths, run.matched, strict=True)
+        outside.append(sum(table[n] - table[m] for n, d, m in requests if not d))
+    total = Change(runs[0].total_cost, runs[1].total_cost)
+    pinned = Change(inside[0], inside[1])
+    once = sum(
+        table[forest.end[n]] - table[forest.start[n]] for n in range(forest.nodes) if held[n]
+    )
+    if pinned.after != once:
+        raise InvariantError(f"the pinned blocks cost {pinned.after}, each of them once {once}")
+    ceiling = pins.together_protected_cost
+    if pinned.saved > ceiling:
+        raise InvariantError(f"the pinned blocks gain {pinned.saved}, at most {ceiling} can be")
+    return PinGain(
+        total=total,
+        pinned=pinned,
+        rest=Change(total.before - pinned.before, total.after - pinned.after),
+        outside=Change(outside[0], outside[1]),
+        outside_requests=depths.count(0),
+        saved_cost=total.saved,
+        saved_fraction=total.saved / total.before if total.before else 0.0,
+        of_ceiling=total.saved / ceiling if ceiling else None,
+    )
+
+
+def _verdict(gain: PinGain | None) -> str:
+    if gain is None:
+        return "the pins and the deepest request beside them do not fit, so nothing was simulated"
+    if gain.saved_cost > 0:
+        return "pinning saves"
+    return "pinning would cost" if gain.saved_cost < 0 else "pinning changes nothing"

@@ -1,0 +1,224 @@
+"""Question 4: how much any policy could still recover, by the certified lower bound.
+
+At a capacity, what the baseline pays over compulsory is split into three parts that sum to it:
+
+* only memory recovers: up to the certified bound, which no policy of the class beats;
+* undecided: between the bound and a schedule that was found;
+* foresight recovers: a schedule that knows the future, found and checked, does.
+
+What the best shipped policy recovers lies within the last two.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from cache_worthy.advise.policy import PolicyRow, PolicyTable
+from cache_worthy.errors import UsageError
+from cache_worthy.sim.cost import DepthFn
+from cache_worthy.sim.trace import BlockId
+from cache_worthy.workers import SERIAL, Workers
+
+if TYPE_CHECKING:
+    from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
+
+CAPACITY_SHARE = 0.5
+"""Capacity-bound when at least this share of the excess is beyond every policy."""
+
+RULE = (
+    f"capacity-bound when the certified bound puts at least {CAPACITY_SHARE:.0%} of what lru pays "
+    "over compulsory beyond every policy, else policy-bound"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recoverable:
+    """Question 4 at one capacity; costs in exact FLOPs, shares of lru's excess over compulsory.
+
+    Attributes
+    ----------
+    fraction, bytes, blocks
+        The capacity.
+    lru_cost, lower_bound, feasible_cost, best_cost : int
+        Of lru, the certified bound, the best clairvoyant schedule found, the best shipped policy.
+    lower_bound_ratio, feasible_ratio : float
+        Over compulsory.
+    recoverable_fraction : float
+        ``1 - lower_bound / lru_cost``: at most this share of lru's cost can go.
+    only_memory, undecided, foresight, best_shipped : float or None
+        Shares of the excess; None where there is none.
+    best_policy : str
+    word : str
+        "capacity-bound", "policy-bound" or "nothing to recover".
+    verdict : str
+    certified : bool
+        Always true, and the schema says so: a bound not verified in exact integers is not given.
+    solver : str
+    """
+
+    fraction: float
+    bytes: int
+    blocks: int
+    lru_cost: int
+    lower_bound: int
+    lower_bound_ratio: float | None
+    feasible_cost: int
+    feasible_ratio: float | None
+    best_policy: str
+    best_cost: int
+    recoverable_fraction: float
+    only_memory: float | None
+    undecided: float | None
+    foresight: float | None
+    best_shipped: float | None
+    word: str
+    verdict: str
+    certified: Literal[True]
+    policy_class: str
+    solver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Question 4 at every capacity of the policy table."""
+
+    rule: str
+    compulsory_cost: int
+    rows: tuple[Recoverable, ...]
+
+
+def measure_recovery(
+    paths: Sequence[Sequence[BlockId]],
+    depth: int,
+    cost: DepthFn,
+    table: PolicyTable,
+    step: Callable[[str], None] = lambda text: None,
+    workers: Workers = SERIAL,
+) -> Recovery:
+    """Bracket the optimum at every capacity of the policy table.
+
+    Raises
+    ------
+    UsageError
+        If no solver is installed, or the search was interrupted.
+    """
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
+
+    trace = trace_of_requests(paths, cost.cumulative(depth))
+    shared = (trace, group_references(trace))
+    blocks = [row.blocks for row in table.rows]
+    found = workers.map_tasks(
+        functools.partial(_bracket, progress=step if workers is SERIAL else None),
+        shared,
+        blocks,
+        step=step,
+        label=lambda item: f"lower bound at capacity {blocks.index(item) + 1}/{len(blocks)}",
+    )
+    workers.forget(shared)
+    rows = tuple(_split(row, *bracket) for row, bracket in zip(table.rows, found, strict=True))
+    return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
+
+
+def _bracket(
+    shared: tuple[BlockTrace, Grouped], blocks: int, progress: Callable[[str], None] | None
+) -> tuple[int, int, int, str, str]:
+    """Compulsory cost, bound, feasible cost, whom it covers and the solver, at one capacity."""
+    from cache_worthy.oracles.bound.offline import offline_bound
+    from cache_worthy.oracles.solver import SolverError
+
+    trace, grouped = shared
+    try:
+        bound = offline_bound(trace, blocks, grouped=grouped, progress=progress)
+    except SolverError as error:
+        raise UsageError(f"question 4: {error}; --skip bound leaves it out") from error
+    if bound.interrupted:
+        raise KeyboardInterrupt
+    covered = bound.certified.policy_class
+    return bound.compulsory, bound.lower, bound.feasible, covered, bound.solver
+
+
+def _split(
+    row: PolicyRow, compulsory: int, lower: int, feasible: int, policy_class: str, solver: str
+) -> Recoverable:
+    costs = {c.policy: c.total_cost for c in row.cells if c.covered}
+    lru = costs["lru"]
+    best_policy = "lru" if lru == min(costs.values()) else min(costs, key=lambda n: costs[n])
+    best = costs[best_policy]
+    feasible = min(feasible, best)
+    if not compulsory <= lower <= feasible:
+        raise ArithmeticError(f"bracket out of order: {compulsory}, {lower}, {feasible}")
+    excess = lru - compulsory
+    word, verdict = _verdict(lru, compulsory, lower, feasible, best, best_policy)
+
+    def share(part: int) -> float | None:
+        return part / excess if excess else None
+
+    return Recoverable(
+        fraction=row.fraction,
+        bytes=row.bytes,
+        blocks=row.blocks,
+        lru_cost=lru,
+        lower_bound=lower,
+        lower_bound_ratio=lower / compulsory if compulsory else None,
+        feasible_cost=feasible,
+        feasible_ratio=feasible / compulsory if compulsory else None,
+        best_policy=best_policy,
+        best_cost=best,
+        recoverable_fraction=1 - lower / lru if lru else 0.0,
+        only_memory=share(lower - compulsory),
+        undecided=share(feasible - lower),
+        foresight=share(lru - feasible),
+        best_shipped=share(lru - best),
+        word=word,
+        verdict=verdict,
+        certified=True,
+        policy_class=policy_class,
+        solver=solver,
+    )
+
+
+def with_names(recovery: Recovery, table: PolicyTable) -> Recovery:
+    """The rows naming, of several shipped policies that recover as much, the one that ``table`` does."""
+    rows = []
+    for row, named in zip(recovery.rows, table.rows, strict=True):
+        costs = {c.policy: c.total_cost for c in named.cells if c.covered}
+        if row.best_policy != named.best and costs.get(named.best) == row.best_cost:
+            _, verdict = _verdict(
+                row.lru_cost,
+                recovery.compulsory_cost,
+                row.lower_bound,
+                row.feasible_cost,
+                row.best_cost,
+                named.best,
+            )
+            row = replace(row, best_policy=named.best, verdict=verdict)
+        rows.append(row)
+    return replace(recovery, rows=tuple(rows))
+
+
+def _verdict(
+    lru: int, compulsory: int, lower: int, feasible: int, best: int, best_policy: str
+) -> tuple[str, str]:
+    """The word by the printed rule, and what it means in a sentence."""
+    excess = lru - compulsory
+    if not excess:
+        return "nothing to recover", "lru already pays only what every cache must pay."
+    gained = (
+        "no shipped policy recovers any of it"
+        if best == lru
+        else f"{best_policy} recovers {(lru - best) / excess:.1%} of it"
+    )
+    if feasible == compulsory:
+        return "policy-bound", (
+            "with perfect foresight this capacity would cost exactly the compulsory minimum; "
+            f"{gained}. The rest is information about the future, not slack of the bound."
+        )
+    unavoidable = (lower - compulsory) / excess
+    word = "capacity-bound" if unavoidable >= CAPACITY_SHARE else "policy-bound"
+    return word, (
+        f"{unavoidable:.1%} of lru's excess is beyond every policy (only memory helps), foresight "
+        f"recovers {(lru - feasible) / excess:.1%}; {gained}."
+    )

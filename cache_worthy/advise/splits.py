@@ -1,0 +1,239 @@
+"""Splits over time: the answers on each half and each quarter of the log.
+
+A log of one hour says something about the next only if its own parts say the same. Parts are cut
+by request order, in the order that the analysis replays, and each is a log of its own that starts
+from an empty cache: a part knows nothing of the blocks that an earlier one left behind, so parts
+see less reuse than the whole.
+
+Evidence: rank 5, a part written to a file and analysed alone gives the same figures; rank 2, the
+parts partition the log; a log that repeats itself agrees, one whose second half is other traffic
+is flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.advise.capacity import CapacityCurve, measure_curve
+from cache_worthy.advise.policy import (
+    WORTH_CHANGING,
+    PolicyRow,
+    PolicyTable,
+    change_to,
+    measure_policies,
+    preferring,
+)
+from cache_worthy.advise.workload import judge
+from cache_worthy.measure.replays import Replays
+from cache_worthy.sim.cost import BlockCost
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.radix.policies import EvictionPolicy
+from cache_worthy.sim.trace import BlockId
+from cache_worthy.workers import SERIAL, Workers
+
+DEFINITION = "by request order; each part is a log of its own, from an empty cache"
+
+SAME_CAPACITY = 2.0
+"""Recommendations within this factor are one: neighbours on the curve are up to 1.4 apart."""
+
+RULES: dict[str, str] = {
+    "worth caching": "question 1 has one answer",
+    "capacity": f"parts of one length ask for memory within a factor of {SAME_CAPACITY:g}",
+    "policy": f"one policy to change to, or none saves {WORTH_CHANGING:.0%}",
+}
+"""What it takes for the parts to agree, by verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The answers on one part of the log.
+
+    Attributes
+    ----------
+    name : str
+        "whole", "half 1" ... "quarter 4".
+    first_request, last_request : int
+        1-based positions in the replayed order, both included.
+    requests, distinct_blocks, working_set_bytes, floor_bytes : int
+    ceiling : float or None
+    worth_caching : bool
+    recommended_fraction, recommended_bytes, recommended_cost_ratio
+        Question 3; the fraction is of the part's own working set. None where it is not worth
+        caching, as is what follows.
+    best_policy : str or None
+        Cheapest at the recommended capacity; the baseline when it ties, and of others that tie
+        the one that the whole log would change to.
+    saving_fraction : float or None
+        What that policy saves against the baseline.
+    change_to : str or None
+        That policy where it saves enough to change, else None.
+    whole_cost_ratio : float or None
+        What the capacity that the whole log asks for costs on this part, under the baseline, over
+        the part's compulsory cost.
+    whole_saving_fraction : float or None
+        What the policy to change to by the whole log would save there; None where it stays.
+    """
+
+    name: str
+    first_request: int
+    last_request: int
+    requests: int
+    distinct_blocks: int
+    working_set_bytes: int
+    floor_bytes: int
+    ceiling: float | None
+    worth_caching: bool
+    recommended_fraction: float | None
+    recommended_bytes: int | None
+    recommended_cost_ratio: float | None
+    best_policy: str | None
+    saving_fraction: float | None
+    change_to: str | None
+    whole_cost_ratio: float | None
+    whole_saving_fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """The answers over time.
+
+    Attributes
+    ----------
+    definition : str
+    rules : dict of str to str
+        What agreement means, by verdict.
+    whole_bytes : int
+        The capacity that the whole log asks for.
+    whole_change_to : str or None
+        The policy to change to there, or None.
+    parts : tuple of Part
+        The whole log first, then halves, then quarters (where there are four requests).
+    agree, disagree : tuple of str
+        Verdicts of ``rules``.
+    """
+
+    definition: str
+    rules: dict[str, str]
+    whole_bytes: int
+    whole_change_to: str | None
+    parts: tuple[Part, ...]
+    agree: tuple[str, ...]
+    disagree: tuple[str, ...]
+
+
+def spans(requests: int) -> Iterator[tuple[str, int, int]]:
+    """Name and half-open range of every part.
+
+    Examples
+    --------
+    >>> list(spans(6))[:3], list(spans(6))[3]
+    ([('half 1', 0, 3), ('half 2', 3, 6), ('quarter 1', 0, 1)], ('quarter 2', 1, 3))
+    >>> list(spans(1))
+    []
+    """
+    for count, noun in ((2, "half"), (4, "quarter")):
+        if requests >= count:
+            for n in range(count):
+                yield f"{noun} {n + 1}", requests * n // count, requests * (n + 1) // count
+
+
+def measure_splits(
+    paths: Sequence[Sequence[BlockId]],
+    replays: Replays,
+    curve: CapacityCurve,
+    table: PolicyTable,
+    cost: BlockCost,
+    own: Mapping[str, Callable[[], EvictionPolicy]],
+    step: Callable[[str], None] = lambda text: None,
+    workers: Workers = SERIAL,
+) -> Splits:
+    """Answer questions 1, 2, 3 and 5 on every part.
+
+    Parameters
+    ----------
+    paths : sequence of sequence of (int or str)
+        The requests, in order.
+    replays : Replays
+        Of the whole log.
+    curve, table
+        Questions 3 and 5 of the whole log.
+
+    Notes
+    -----
+    Time: twice that of questions 3 and 5 at one capacity, for halves and quarters each replay the
+    log once.
+    """
+    row = next(r for r in table.rows if r.bytes == curve.recommended_bytes)
+    whole = change_to(row)
+    parts = [_part("whole", 0, len(paths), replays, curve, row, curve.recommended_bytes, whole)]
+    for name, begin, end in spans(len(paths)):
+        step(f"over time: {name}")
+        mine = Replays(build_forest(paths[begin:end]), replays.size, cost, own, workers)
+        theirs = there = None
+        if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
+            theirs = measure_curve(mine)
+            there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
+            there = preferring(there, whole, table.outside_oracle_coverage)
+        parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
+        workers.forget(mine.forest)
+        del mine  # before the next part is read: a large log's takes tens of megabytes
+    verdicts = {
+        "worth caching": len({p.worth_caching for p in parts}) == 1,
+        "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),
+        "policy": len({p.change_to for p in parts if p.worth_caching}) == 1,
+    }
+    return Splits(
+        definition=DEFINITION,
+        rules=RULES,
+        whole_bytes=curve.recommended_bytes,
+        whole_change_to=whole,
+        parts=tuple(parts),
+        agree=tuple(name for name, same in verdicts.items() if same),
+        disagree=tuple(name for name, same in verdicts.items() if not same),
+    )
+
+
+def _part(
+    name: str,
+    begin: int,
+    end: int,
+    replays: Replays,
+    curve: CapacityCurve | None,
+    row: PolicyRow | None,
+    capacity: int,
+    whole: str | None,
+) -> Part:
+    forest, block = replays.forest, replays.size.block
+    worth = judge(replays.uncached_cost, replays.compulsory_cost)
+    ratio = saving = None
+    if curve is not None:
+        lru = replays.run(curve.policy, capacity)
+        ratio = lru.cost_ratio
+        if whole is not None and lru.total_cost:
+            saving = 1 - replays.run(whole, capacity).total_cost / lru.total_cost
+    return Part(
+        name=name,
+        first_request=begin + 1,
+        last_request=end,
+        requests=end - begin,
+        distinct_blocks=forest.distinct,
+        working_set_bytes=replays.working_set,
+        floor_bytes=forest.depth * block,
+        ceiling=worth.ceiling,
+        worth_caching=worth.worth_caching,
+        recommended_fraction=None if curve is None else curve.recommended_fraction,
+        recommended_bytes=None if curve is None else curve.recommended_bytes,
+        recommended_cost_ratio=None if curve is None else curve.recommended_cost_ratio,
+        best_policy=None if row is None else row.best,
+        saving_fraction=None if row is None else row.saving_fraction,
+        change_to=None if row is None else change_to(row),
+        whole_cost_ratio=ratio,
+        whole_saving_fraction=saving,
+    )
+
+
+def _same_capacity(parts: Sequence[Part], noun: str) -> bool:
+    asked = [p.recommended_bytes for p in parts if p.name.startswith(noun)]
+    sizes = [size for size in asked if size is not None]
+    return not sizes or max(sizes) <= SAME_CAPACITY * min(sizes)

@@ -1,0 +1,230 @@
+"""The slow requests: recompute of single requests, and what kind of request the dearest are.
+
+The mean hides them. The tail is the dearest percent by recompute (not by what was evicted: a user
+waits for all of it), and each of its requests is of one of two kinds, by the larger part of its
+cost: ``cold`` (blocks that had been in the cache and left) or ``first`` (never seen before; no
+cache helps). Either may be ``deep`` too.
+
+Evidence: rank 2, the costs sum to the replay's total and the two kinds to the tail, raised here;
+rank 4, a log computed by hand (tests).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar
+
+from cache_worthy.advise.policy import PolicyTable
+from cache_worthy.measure.per_request import require_sums
+from cache_worthy.measure.replays import Replays
+from cache_worthy.sim.errors import InvariantError
+
+Number = TypeVar("Number", int, float)
+
+TAIL_PERCENT = 1
+"""The dearest percent of the requests, rounded up."""
+
+DEEP_PERCENT = 90
+"""A path longer than this percentile of all paths is deep."""
+
+RULE = (
+    f"tail: the dearest {TAIL_PERCENT}% of requests by recompute; deep: a path over the log's "
+    f"p{DEEP_PERCENT}; cold: half of its recompute or more had been in the cache and left; first: "
+    "the others, mostly never seen before"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TailKind:
+    """Requests of the tail of one kind, and the 1-based record of the dearest (None without)."""
+
+    requests: int
+    example_record: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Recompute of single requests under one policy.
+
+    Attributes
+    ----------
+    policy : str
+    p50, p95, p99, max : int
+        FLOPs of one request; nearest rank, so each is some request's own.
+    own_p50, own_p95, own_p99, own_max : float or None
+        Recompute over the request's compulsory part, over the requests that have one.
+    tail_requests : int
+        Requests of the tail; fewer than its percent where fewer recompute anything.
+    tail_cost, tail_evicted_cost : int
+        Recompute of the tail, and the part of it that had been in the cache.
+    deep, cold, first : TailKind
+        ``cold`` and ``first`` sum to the tail; ``deep`` lies across them.
+    """
+
+    policy: str
+    p50: int
+    p95: int
+    p99: int
+    max: int
+    own_p50: float | None
+    own_p95: float | None
+    own_p99: float | None
+    own_max: float | None
+    tail_requests: int
+    tail_cost: int
+    tail_evicted_cost: int
+    deep: TailKind
+    cold: TailKind
+    first: TailKind
+
+
+@dataclass(frozen=True, slots=True)
+class TailsAt:
+    """All policies at one capacity."""
+
+    label: str
+    fraction: float
+    bytes: int
+    blocks: int
+    rows: tuple[Tail, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """The tails at the recommended capacity and, where given, the user's own.
+
+    Attributes
+    ----------
+    rule : str
+    requests : int
+    deep_over_blocks : int
+        Paths longer than this are deep.
+    capacities : tuple of TailsAt
+    """
+
+    rule: str
+    requests: int
+    deep_over_blocks: int
+    capacities: tuple[TailsAt, ...]
+
+
+def nearest_rank(counts: Mapping[Number, int], percent: int) -> Number:
+    """The least value that at least ``percent`` percent of the counted ones do not exceed.
+
+    Source: Hyndman and Fan 1996, definition 1.
+
+    Parameters
+    ----------
+    counts : mapping of a number to int
+        How often each value occurs; one at least.
+    percent : int
+
+    Examples
+    --------
+    >>> four = {1: 1, 2: 1, 3: 1, 4: 1}
+    >>> nearest_rank(four, 50), nearest_rank(four, 51), nearest_rank({7: 5, 8: 1}, 99)
+    (2, 3, 8)
+    """
+    ordered = sorted(counts)
+    upto = list(accumulate(counts[value] for value in ordered))
+    return ordered[bisect_left(upto, max(-(-upto[-1] * percent // 100), 1))]
+
+
+def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable) -> Tails:
+    """Order statistics and tail of every policy at the recommended capacity and the user's own.
+
+    Parameters
+    ----------
+    replays : Replays
+    known : sequence of int
+        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
+    policies : PolicyTable
+
+    Notes
+    -----
+    Time: requests, a policy and capacity.
+
+    Raises
+    ------
+    InvariantError
+        If the recompute by request does not sum to the replay's totals.
+    """
+    forest = replays.forest
+    table = replays.cost.cumulative(forest.depth)
+    deep_over = nearest_rank(forest.lengths, DEEP_PERCENT)
+    count = -(-forest.requests * TAIL_PERCENT // 100)
+    capacities = []
+    for row in policies.rows:
+        if not {"recommended", "yours"} & set(row.label.split(", ")):
+            continue
+        tails = []
+        for policy in policies.policies:
+            result = replays.run(policy, row.bytes)
+            require_sums(forest, table, known, result)
+            tails.append(
+                _tail(policy, forest.length, table, known, result.matched, count, deep_over)
+            )
+        capacities.append(TailsAt(row.label, row.fraction, row.bytes, row.blocks, tuple(tails)))
+    return Tails(RULE, forest.requests, deep_over, tuple(capacities))
+
+
+def _tail(
+    policy: str,
+    lengths: Sequence[int],
+    table: Sequence[int],
+    known: Sequence[int],
+    matched: Sequence[int],
+    count: int,
+    deep_over: int,
+) -> Tail:
+    # Requests of one length, match and known part are alike, and of a large log there are few
+    # kinds: sorting the requests themselves takes longer.
+    kinds = Counter(zip(lengths, matched, known, strict=True))
+    costs: Counter[int] = Counter()
+    own: Counter[float] = Counter()
+    for (n, m, k), times in kinds.items():
+        cost = table[n] - table[m]
+        costs[cost] += times
+        if table[n] > table[k]:
+            own[cost / (table[n] - table[k])] += times
+    left, least = count, 0
+    for least in sorted(costs, reverse=True):
+        left -= costs[least]
+        if left <= 0:
+            break
+    dear = {kind for kind in kinds if table[kind[0]] - table[kind[1]] >= max(least, 1)}
+    found = [r for r, kind in enumerate(zip(lengths, matched, known, strict=True)) if kind in dear]
+    of = {r: table[lengths[r]] - table[matched[r]] for r in found}
+    dearest = sorted(found, key=lambda r: -of[r])[:count]  # ties: earlier first
+    new = {r: table[lengths[r]] - table[known[r]] for r in dearest}
+    deep = [r for r in dearest if lengths[r] > deep_over]
+    cold = [r for r in dearest if 2 * new[r] <= of[r]]
+    first = [r for r in dearest if 2 * new[r] > of[r]]
+    if len(cold) + len(first) != len(dearest):
+        raise InvariantError(f"{len(cold)} cold and {len(first)} first of {len(dearest)}")
+    tail_cost = sum(of[r] for r in dearest)
+    return Tail(
+        policy=policy,
+        p50=nearest_rank(costs, 50),
+        p95=nearest_rank(costs, 95),
+        p99=nearest_rank(costs, 99),
+        max=max(costs),
+        own_p50=nearest_rank(own, 50) if own else None,
+        own_p95=nearest_rank(own, 95) if own else None,
+        own_p99=nearest_rank(own, 99) if own else None,
+        own_max=max(own) if own else None,
+        tail_requests=len(dearest),
+        tail_cost=tail_cost,
+        tail_evicted_cost=tail_cost - sum(new.values()),
+        deep=_kind(deep),
+        cold=_kind(cold),
+        first=_kind(first),
+    )
+
+
+def _kind(requests: Sequence[int]) -> TailKind:
+    return TailKind(len(requests), requests[0] + 1 if requests else None)

@@ -1,0 +1,214 @@
+"""What the traffic is like, and question 1: whether prefix caching is worth enabling."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cache_worthy.measure.quantiles import quantile, weighted_quantile
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model
+from cache_worthy.sim.forest import PrefixForest
+
+WORTH_THRESHOLD = 0.01
+"""Question 1 ends the run when caching can remove less than this share of the prefill cost."""
+
+RULE = (
+    f"stop when an unlimited cache would remove less than {WORTH_THRESHOLD:.0%} of the prefill "
+    "recompute"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Order statistics; None where there is nothing to count."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReuseBin:
+    """Repeated references to blocks last asked for ``least`` to ``up_to`` requests before."""
+
+    least: int
+    up_to: int
+    references: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Facts of a log; costs in exact FLOPs, sizes in blocks or bytes as named.
+
+    ``reuse_distance`` counts requests between consecutive references to the same block, a request
+    right after it being 1; ``reuse_histogram`` counts the same exactly, by powers of two.
+    ``cost_per_byte`` is of radix nodes, as is ``cost_per_node``.
+    """
+
+    requests: int
+    block_references: int
+    distinct_blocks: int
+    reuse_fraction: float | None
+    rereferenced_fraction: float | None
+    reuse_distance: Distribution
+    reuse_within_10: float | None
+    reuse_within_100: float | None
+    reuse_histogram: tuple[ReuseBin, ...]
+    depth: Distribution
+    radix_nodes: int
+    node_blocks: Distribution
+    largest_subtree_blocks: int
+    cost_per_node_p90_over_p10: float | None
+    cost_per_node_max_over_min: float | None
+    cost_per_byte_p90_over_p10: float | None
+    cost_per_byte_max_over_min: float | None
+    block_bytes: int
+    working_set_bytes: int
+    floor_blocks: int
+    floor_bytes: int
+    floor_fraction: float | None
+    uncached_cost: int
+    compulsory_cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Question 1.
+
+    Attributes
+    ----------
+    ceiling : float or None
+        Share of the uncached prefill cost that an unlimited cache removes; no capacity and no
+        policy removes more. None without blocks.
+    worth_caching : bool
+    threshold : float
+    rule : str
+    """
+
+    ceiling: float | None
+    worth_caching: bool
+    threshold: float
+    rule: str
+
+
+def measure_workload(forest: PrefixForest, model: Model, block_tokens: int) -> Workload:
+    """Count what there is to count. Time: static nodes on all paths."""
+    size = BlockSize(model, block_tokens)
+    table = BlockCost(model, block_tokens).cumulative(forest.depth)
+    spans = list(zip(forest.start, forest.end, strict=True))
+    costs = sorted(table[e] - table[s] for s, e in spans)
+    density = sorted((table[e] - table[s]) / (e - s) for s, e in spans)
+    distinct = forest.distinct
+    again = sum(e - s for (s, e), refs in zip(spans, forest.refs, strict=True) if refs > 1)
+    distance = _reuse_distances(forest)
+    reused = distance.total()
+    return Workload(
+        requests=forest.requests,
+        block_references=forest.references,
+        distinct_blocks=distinct,
+        reuse_fraction=_share(forest.references - distinct, forest.references),
+        rereferenced_fraction=_share(again, distinct),
+        reuse_distance=_counted(distance),
+        reuse_within_10=_share(sum(n for d, n in distance.items() if d <= 10), reused),
+        reuse_within_100=_share(sum(n for d, n in distance.items() if d <= 100), reused),
+        reuse_histogram=reuse_histogram(distance),
+        depth=_distribution(list(forest.length)),
+        radix_nodes=forest.nodes,
+        node_blocks=_distribution([e - s for s, e in spans]),
+        largest_subtree_blocks=max(forest.subtree_blocks(), default=0),
+        cost_per_node_p90_over_p10=_spread(costs),
+        cost_per_node_max_over_min=costs[-1] / costs[0] if costs else None,
+        cost_per_byte_p90_over_p10=_spread(density),
+        cost_per_byte_max_over_min=density[-1] / density[0] if density else None,
+        block_bytes=size.block,
+        working_set_bytes=distinct * size.block,
+        floor_blocks=forest.depth,
+        floor_bytes=forest.depth * size.block,
+        floor_fraction=_share(forest.depth, distinct),
+        uncached_cost=sum(table[n] for n in forest.length),
+        compulsory_cost=sum(table[e] - table[s] for s, e in spans),
+    )
+
+
+def measure_worth(workload: Workload) -> Worth:
+    """Question 1 by its printed rule.
+
+    With nothing to cache, or less than the threshold to gain, the run ends here.
+    """
+    return judge(workload.uncached_cost, workload.compulsory_cost)
+
+
+def judge(uncached_cost: int, compulsory_cost: int) -> Worth:
+    """The rule of question 1, under any cost function."""
+    ceiling = _share(uncached_cost - compulsory_cost, uncached_cost)
+    return Worth(
+        ceiling=ceiling,
+        worth_caching=ceiling is not None and ceiling >= WORTH_THRESHOLD,
+        threshold=WORTH_THRESHOLD,
+        rule=RULE,
+    )
+
+
+def _reuse_distances(forest: PrefixForest) -> Counter[int]:
+    """Blocks by the distance in requests to their previous reference."""
+    last = [-1] * forest.nodes
+    counts: Counter[int] = Counter()
+    for request, terminal in enumerate(forest.terminal):
+        node = terminal
+        while node >= 0:
+            if last[node] >= 0:
+                counts[request - last[node]] += forest.end[node] - forest.start[node]
+            last[node] = request
+            node = forest.parent[node]
+    return counts
+
+
+def reuse_histogram(distance: Mapping[int, int]) -> tuple[ReuseBin, ...]:
+    """Counts by powers of two: 1, 2, 3 to 4, 5 to 8, ... up to the largest, empty ones included.
+
+    Examples
+    --------
+    >>> for b in reuse_histogram({1: 5, 3: 2, 9: 1}):
+    ...     print(b.least, b.up_to, b.references)
+    1 1 5
+    2 2 0
+    3 4 2
+    5 8 0
+    9 16 1
+    """
+    if not distance:
+        return ()
+    counts = [0] * ((max(distance) - 1).bit_length() + 1)
+    for d, number in distance.items():
+        counts[(d - 1).bit_length()] += number
+    return tuple(
+        ReuseBin(least=2**k // 2 + 1, up_to=2**k, references=n) for k, n in enumerate(counts)
+    )
+
+
+def _counted(counts: Counter[int]) -> Distribution:
+    if not counts:
+        return Distribution(None, None, None, None)
+    p50, p90, p99 = (weighted_quantile(counts, q) for q in (0.5, 0.9, 0.99))
+    return Distribution(p50, p90, p99, max(counts))
+
+
+def _distribution(values: list[int]) -> Distribution:
+    if not values:
+        return Distribution(None, None, None, None)
+    values.sort()
+    p50, p90, p99 = (quantile(values, q) for q in (0.5, 0.9, 0.99))
+    return Distribution(p50, p90, p99, values[-1])
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _spread(ordered: list[float] | list[int]) -> float | None:
+    if not ordered:
+        return None
+    low = quantile(ordered, 0.1)
+    return quantile(ordered, 0.9) / low if low else None

@@ -1,0 +1,179 @@
+"""``cache-worthy adversary check``: what every policy pays on one instance, beside the optimum.
+
+INSTANCE.json holds {"parent", "size", "cost", "requests", "k", "h"}: a root is null or -1, costs
+are integers or "p/q", k is the policies' capacity and h the optimum's. Every policy of the
+workbench is run exactly; the optimum is exhaustive, in time exponential in the number of nodes: for
+large instances its progress is shown on a terminal, and elsewhere with -v. With --json:
+
+    {..., "optimal_cost", "bound", "policies": {name: {"cost", "ratio", "exceeds"}}}
+
+Exact numbers: integers, or "p/q". The ratio is null where the optimum pays nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cache_worthy.commands import options as arg
+from cache_worthy.console import Progress, check_output, to_json, write_output
+from cache_worthy.errors import UsageError
+
+if TYPE_CHECKING:
+    from cache_worthy.commands.adversary.documents import Check
+    from cache_worthy.theory.instance import Instance
+
+LONGEST_BITS = int(4000 * math.log2(10))
+SUMMARY = "run every policy on one instance, beside the exhaustive optimum"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the action."""
+    parser.add_argument("instance", metavar="INSTANCE.json", help="- for standard input")
+    add_conventions(parser)
+    arg.add_output(parser)
+
+
+def add_conventions(parser: argparse.ArgumentParser) -> None:
+    """The choices that the rules leave open."""
+    from cache_worthy.theory.steps import TIES
+
+    parser.add_argument(
+        "--tie",
+        choices=tuple(TIES),
+        default="lru",
+        help="order of equal candidates: least or most recently touched, first or last loaded, "
+        "lowest number (default lru)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; exit code 0 whatever it shows."""
+    from cache_worthy.documents import document
+    from cache_worthy.theory.instance import InstanceError
+
+    check_output(args.output, args.force)
+    instance, k, h = read_instance(args.instance)
+    progress = Progress(args.quiet, args.verbose)
+    try:
+        report = compare(instance, k, h, args.tie, progress)
+    except InstanceError as error:
+        raise UsageError(f"{args.instance}: {error}") from None
+    finally:
+        progress.done()
+    _check_printable(report, args.instance)
+    text = (
+        to_json(document("adversary-check", report))
+        if args.json
+        else _words(report, instance, k, h, args.tie)
+    )
+    write_output(text, args.output, args.force)
+    return 0
+
+
+def read_instance(source: str) -> tuple[Instance, int, int]:
+    """An instance and its two capacities from a JSON file.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, is no JSON object, or holds no admissible instance.
+    """
+    from cache_worthy.theory.instance import InstanceError, instance_from_mapping
+
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"{source}: cannot read: {reason}") from error
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UsageError(f"{source}: not JSON: {error}") from error
+    except ValueError as error:  # Python reads no integer of more than 4,300 digits
+        raise UsageError(f"{source}: an integer in it has too many digits") from error
+    if not isinstance(data, dict):
+        raise UsageError(
+            f"{source}: expected a JSON object with parent, size, cost, requests, k and h"
+        )
+    try:
+        instance = instance_from_mapping(data)
+    except InstanceError as error:
+        raise UsageError(f"{source}: {error}") from error
+    capacity: dict[str, int] = {}
+    for name in ("k", "h"):
+        value = data.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{source}: {name} = {value!r}: expected an integer >= 1")
+        capacity[name] = value
+    k, h = capacity["k"], capacity["h"]
+    if not max(instance.floor, 1) <= h <= k:
+        raise UsageError(
+            f"{source}: h = {h}, k = {k}: expected {max(instance.floor, 1)} <= h <= k, because "
+            f"the largest requested path has size {instance.floor}"
+        )
+    return instance, k, h
+
+
+def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) -> Check:
+    """The document of the module's docstring, with exact numbers."""
+    from cache_worthy.commands.adversary.documents import Check, Paid
+    from cache_worthy.oracles.optimum.optimal import optimal_cost
+    from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost
+    from cache_worthy.theory.steps import bound, divide
+
+    costs = {}
+    for name in ALGORITHMS:
+        progress.step(f"policy {name}")
+        costs[name] = exact_cost(name, instance, k, tie=tie)
+    total = len(instance.requests)
+    optimum = optimal_cost(
+        instance,
+        h,
+        lambda t, states: progress.step(
+            f"exhaustive optimum: request {t + 1:,} of {total:,}, {states:,} states"
+        ),
+    )
+    limit = bound(k, h)
+    policies = {}
+    for name, cost in costs.items():
+        policies[name] = Paid(
+            cost=cost,
+            ratio=divide(cost, optimum) if optimum else None,
+            exceeds=cost > limit * optimum,
+        )
+    return Check(optimal_cost=optimum, bound=limit, policies=policies)
+
+
+def _check_printable(report: Check, source: str) -> None:
+    # Python prints no integer of more than 4,300 digits, and costs with many different
+    # denominators add up to such numbers.
+    numbers = [report.optimal_cost]
+    for row in report.policies.values():
+        numbers += [row.cost, row.ratio or 0]
+    for number in numbers:
+        for part in Fraction(number).as_integer_ratio():
+            if part.bit_length() > LONGEST_BITS:
+                raise UsageError(
+                    f"{source}: an exact result has more than 4,000 digits; use costs with fewer "
+                    "digits or with a common denominator"
+                )
+
+
+def _words(report: Check, instance: Instance, k: int, h: int, tie: str) -> str:
+    lines = [
+        f"{instance.n} nodes, {len(instance.requests)} requests, k = {k}, h = {h}, ties: {tie}",
+        f"optimum at h: {report.optimal_cost}; bound k/(k-h+1): {report.bound}",
+        "",
+        f"{'policy':<22} {'cost':>12} {'ratio':>12}",
+    ]
+    for name, row in report.policies.items():
+        ratio = "-" if row.ratio is None else f"{float(row.ratio):.4f}"
+        mark = "  exceeds the bound" if row.exceeds else ""
+        lines.append(f"{name:<22} {row.cost!s:>12} {ratio:>12}{mark}")
+    return "\n".join(lines) + "\n"

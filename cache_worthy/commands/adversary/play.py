@@ -1,0 +1,164 @@
+"""``cache-worthy adversary play``: the adaptive phase construction against a live policy.
+
+Two copies of a set of dear nodes, and h cheap unit nodes. In a phase every dear node of one copy is
+requested, then cheap ones the policy does not hold, until it lets a dear node go. An offline
+schedule with capacity h pays m M + h a phase (m dear nodes of cost M; in a phase broken off, only
+the cheap ones it requested). Landlord pays at least m M + (h-1)(M-1), which is how its ratio on
+forests gets to 1 + (h-1)/m (proofs/refutation.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from cache_worthy.commands import options as arg
+from cache_worthy.commands.adversary.check import add_conventions
+from cache_worthy.console import check_output, to_json, write_output
+from cache_worthy.errors import UsageError
+
+if TYPE_CHECKING:
+    from cache_worthy.commands.adversary.documents import PlayReport
+    from cache_worthy.theory.search.adversary import Play
+
+#: The forms that ``proofs/refutation.md`` speaks of.
+LANDLORDS = (
+    "landlord",
+    "landlord_eager",
+    "landlord_leaf_rent",
+    "landlord_clamped",
+    "landlord_keys",
+)
+SUMMARY = "play the adaptive phase construction against a live policy"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the action."""
+    from cache_worthy.theory.algorithms import ALGORITHMS
+
+    parser.add_argument(
+        "--policy",
+        required=True,
+        choices=tuple(ALGORITHMS),
+        metavar="P",
+        help=", ".join(ALGORITHMS),
+    )
+    count = arg.positive_int
+    parser.add_argument("--k", type=count, required=True, metavar="K", help="online capacity, >= h")
+    parser.add_argument(
+        "--h", type=count, required=True, metavar="H", help="offline capacity, >= 2"
+    )
+    parser.add_argument(
+        "--path", type=count, required=True, metavar="H", help="largest requested path, 1..h"
+    )
+    parser.add_argument("--phases", type=count, required=True, metavar="N", help="phases to play")
+    parser.add_argument(
+        "--dear", type=count, default=100, metavar="M", help="cost of a dear node (default 100)"
+    )
+    parser.add_argument(
+        "--unit-sizes", action="store_true", help="chains of unit nodes in place of large roots"
+    )
+    parser.add_argument(
+        "--limit",
+        type=count,
+        default=100_000,
+        metavar="N",
+        help="requests after which a phase is broken off (default 100000)",
+    )
+    add_conventions(parser)
+    arg.add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print every phase and the limits; exit code 0 whatever they show."""
+    from cache_worthy.documents import document
+    from cache_worthy.theory.instance import InstanceError
+    from cache_worthy.theory.search.adversary import play
+
+    check_output(args.output, args.force)
+    try:
+        game = play(
+            args.policy,
+            args.k,
+            args.h,
+            args.path,
+            args.phases,
+            cost=args.dear,
+            unit_sizes=args.unit_sizes,
+            limit=args.limit,
+            tie=args.tie,
+        )
+    except InstanceError as error:
+        raise UsageError(str(error)) from None
+    report = _report(game, args.tie)
+    text = to_json(document("adversary-play", report)) if args.json else _words(report, args.limit)
+    write_output(text, args.output, args.force)
+    return 0
+
+
+def _report(game: Play, tie: str) -> PlayReport:
+    from cache_worthy.commands.adversary.documents import PlayedPhase, PlayReport
+
+    stage = game.stage
+    return PlayReport(
+        policy=game.policy,
+        k=stage.k,
+        h=stage.h,
+        path=stage.path,
+        dear_cost=stage.cost,
+        dear_nodes=stage.m,
+        tie=tie,
+        phases=tuple(PlayedPhase(p.cost, p.requests, p.ended) for p in game.phases),
+        cost=game.cost,
+        offline_cost=game.offline,
+        ratio=game.ratio,
+        landlord_phase_floor=stage.phase_floor,
+        landlord_ratio=stage.exact_ratio,
+        bound=game.young,
+        exceeds=game.ratio > game.young,
+    )
+
+
+def _words(report: PlayReport, limit: int) -> str:
+    from cache_worthy.theory.algorithms import COSIGNED
+
+    policy = report.policy
+    broken = sum(not phase.ended for phase in report.phases)
+    lines = [
+        (
+            f"{report.policy} at k = {report.k} against h = {report.h}, paths of size "
+            f"{report.path}, {report.dear_nodes} dear nodes of cost {report.dear_cost} a "
+            f"phase, ties: {report.tie}"
+        ),
+        "",
+        f"{'phase':>5} {'requests':>9} {'cost':>12}",
+    ]
+    for number, phase in enumerate(report.phases, start=1):
+        note = "" if phase.ended else "  broken off: no dear node was let go"
+        lines.append(f"{number:>5} {phase.requests:>9} {phase.cost!s:>12}{note}")
+    lines.append("")
+    if broken:
+        lines.append(
+            f"{broken} of {len(report.phases)} phases were broken off at the limit of {limit:,} "
+            "requests; the offline schedule is charged only what they requested"
+        )
+    lines += [
+        (
+            f"cost {report.cost}, an offline schedule pays {report.offline_cost}: ratio at least "
+            f"{float(report.ratio):.4f}"
+        ),
+        f"k/(k-h+1), the limit of cosigned Landlord{'' if policy in COSIGNED else f', not of {policy}'}"
+        f": {float(report.bound):.4f}" + (" (exceeded)" if report.exceeds else ""),
+    ]
+    landlord = float(report.landlord_ratio)
+    if policy in LANDLORDS:
+        floor = f" (at least {report.landlord_phase_floor} a phase that is not broken off)"
+        lines.append(
+            f"1 + (h-1)/m, the limit of Landlord on such forests: {landlord:.4f}"
+            + (floor if broken < len(report.phases) else "")
+        )
+    else:
+        lines.append(
+            f"1 + (h-1)/m, the limit of Landlord on such forests, not of {policy}: {landlord:.4f}"
+        )
+    return "\n".join(lines) + "\n"

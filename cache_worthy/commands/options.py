@@ -1,0 +1,356 @@
+"""Every shared option of the command line, defined once, and what its value means."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cache_worthy.console import note
+from cache_worthy.errors import UsageError
+from cache_worthy.logs.options import ORDERS, TEMPLATES
+from cache_worthy.logs.session import IngestOptions, Log, Records
+from cache_worthy.logs.session import read_log as read
+from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
+from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
+from cache_worthy.workers import Workers, open_workers
+
+
+def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
+    """The log to read, and how; as an option where ``name`` begins with dashes."""
+    parser.add_argument(
+        name,
+        metavar="LOG",
+        nargs="+",
+        help="request log, or several in order; plain, .gz or .zst; - for standard input",
+    )
+    group = parser.add_argument_group("reading the log")
+    group.add_argument(
+        "--format",
+        default="auto",
+        metavar="NAME",
+        help="auto (default), or a name that cache-worthy formats lists",
+    )
+    _add_cutting(group)
+    group.add_argument(
+        "--order",
+        choices=ORDERS,
+        default="auto",
+        help="by arrival time or as in the file; auto: by time where every request has one",
+    )
+    group.add_argument(
+        "--model-field",
+        metavar="F[=VALUE]",
+        help="field that names the model; with a value only its requests, with * all, kept apart",
+    )
+    group.add_argument(
+        "--salt-field",
+        metavar="F",
+        help="field whose values share no block (tenant, cache_salt, adapter)",
+    )
+    group.add_argument(
+        "--allow-partial",
+        action="store_true",
+        help="go on when more than 5%% of the records are unusable",
+    )
+
+
+def add_cutting(parser: argparse.ArgumentParser) -> None:
+    """How prompts become blocks, where no log is read."""
+    _add_cutting(parser.add_argument_group("cutting prompts into blocks"))
+
+
+def _add_cutting(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--tokenizer",
+        default="chars",
+        metavar="T",
+        help="chars (default), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
+        "in the log are used as they are",
+    )
+    group.add_argument(
+        "--chars-per-token",
+        type=_number(least=0.1, most=1e6),
+        default=4.0,
+        metavar="R",
+        help="characters that stand for one token in a text log (default 4.0)",
+    )
+    group.add_argument(
+        "--block-size",
+        type=_count(1, most=1 << 20),
+        metavar="N",
+        help="tokens in a block (default: what the log says, else 512; vLLM's default is 16)",
+    )
+    group.add_argument(
+        "--template",
+        choices=TEMPLATES,
+        default="simple",
+        help="how messages and tools become one text (default simple)",
+    )
+
+
+def cutting_options(args: argparse.Namespace) -> IngestOptions:
+    """What :func:`add_cutting` asked for."""
+    return IngestOptions(
+        chars_per_token=args.chars_per_token,
+        block_size=args.block_size,
+        template=args.template,
+        tokenizer=args.tokenizer,
+    )
+
+
+def ingest_options(args: argparse.Namespace) -> IngestOptions:
+    """The ingestion options among ``args``."""
+    field, _, model = (args.model_field or "").partition("=")
+    return IngestOptions(
+        chars_per_token=args.chars_per_token,
+        format=args.format,
+        block_size=args.block_size,
+        order=args.order,
+        template=args.template,
+        tokenizer=args.tokenizer,
+        model_field=field or None,
+        model=model or None,
+        salt_field=args.salt_field,
+        allow_partial=args.allow_partial,
+    )
+
+
+def read_log(args: argparse.Namespace) -> Log:
+    """The log that ``args`` name; what was cut, skipped or unusable is noted on stderr.
+
+    Raises
+    ------
+    UsageError
+        If the result would replace the log itself, or a file is named twice.
+    """
+    named: set[object] = set()
+    for source in args.log:
+        if (key := _identity(source)) in named:
+            raise UsageError(
+                f"{source}: named twice, so its requests would count twice; name it once"
+            )
+        named.add(key)
+    for name in ("output", "certificate", "html", "plot"):
+        target = getattr(args, name, None)
+        if not isinstance(target, str) or target == "-":  # study's --plot is no file name
+            continue
+        if any(same_file(target, source) for source in args.log):
+            raise UsageError(f"{target}: is the log itself; give another name for the result")
+    log = read(args.log, ingest_options(args))
+    if log.skipped_truncated:
+        count = log.skipped_truncated
+        note(
+            f"{log.source}: the last line is cut; skipped {count} record{'s' * (count > 1)}",
+            args.quiet,
+        )
+    text = log.records.text()
+    if text != Records().text():
+        note(f"{log.source}: {text}", args.quiet)
+    return log
+
+
+def _identity(source: str) -> object:
+    """What two names of one file have in common."""
+    try:
+        status = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+    except (OSError, ValueError, AttributeError):  # or standard input is closed, or no file
+        return source
+    return status.st_dev, status.st_ino
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two names are one file; not where one is absent."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class InputRead:
+    """What was read, as every JSON document states it."""
+
+    source: str
+    sha256: str
+    format: str
+    skipped_truncated_lines: int
+    records: Records
+    order: str
+
+
+def input_document(log: Log) -> InputRead:
+    """What was read."""
+    return InputRead(
+        source=log.source,
+        sha256=log.sha256,
+        format=log.format,
+        skipped_truncated_lines=log.skipped_truncated,
+        records=log.records,
+        order=log.order,
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model whose costs are counted."""
+    parser.add_argument(
+        "--model",
+        default=DEFAULT_MODEL.name,
+        metavar="M",
+        help=f"{', '.join(MODELS)}, or a JSON file with layers d_model heads kv_heads head_dim "
+        f"d_ff [dtype_bytes] (default {DEFAULT_MODEL.name})",
+    )
+
+
+def add_capacity(parser: argparse.ArgumentParser, *, required: bool, blocks: bool) -> None:
+    """A cache size in one of its units."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    group.add_argument(
+        "--capacity-fraction",
+        type=_number(above=0, most=1),
+        metavar="F",
+        help="fraction of the working set, 0 < F <= 1",
+    )
+    group.add_argument(
+        "--capacity-gib",
+        type=_number(above=0, most=LARGEST_GIB),
+        metavar="G",
+        help="KV cache in GiB, G > 0",
+    )
+    if blocks:
+        group.add_argument(
+            "--capacity-blocks",
+            type=_count(1, most=10**15),
+            metavar="N",
+            help="KV cache in blocks, N >= 1",
+        )
+
+
+def capacity_bytes(args: argparse.Namespace, distinct: int, block_bytes: int) -> int | None:
+    """The chosen capacity in bytes, rounded down; None if none was chosen."""
+    if args.capacity_fraction is not None:
+        return int(args.capacity_fraction * distinct * block_bytes)
+    if args.capacity_gib is not None:
+        return int(args.capacity_gib * 2**30)
+    blocks = getattr(args, "capacity_blocks", None)
+    return None if blocks is None else blocks * block_bytes
+
+
+def add_policy(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """A policy to replay, or (repeated) policies to score beside the shipped ones."""
+    names = ", ".join((*POLICIES, *BLOCK_POLICIES, *SGLANG_STRATEGIES))
+    if required:
+        text = f"{names}, or your own as package.module:Class"
+        parser.add_argument("--policy", required=True, metavar="P", help=text)
+    else:
+        parser.add_argument(
+            "--policy",
+            action="append",
+            default=[],
+            metavar="MODULE:CLASS",
+            help="your own policy, scored beside the shipped ones; may be repeated",
+        )
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Where independent pieces of the work run."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--jobs",
+        type=_count(1),
+        default=1,
+        metavar="N",
+        help="processes, no more than there are CPUs (default 1); the result is the same, byte for "
+        "byte. They take seconds to start and read the log each: long searches gain, an "
+        "analysis without its bound does not",
+    )
+    group.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="run on the workers of a Dask scheduler (tcp://host:8786) where this version of "
+        "cache-worthy is installed; a worker that is lost costs time, not the result",
+    )
+
+
+def workers(args: argparse.Namespace) -> Workers:
+    """The workers that ``args`` name, to be used as a context manager."""
+    return open_workers(args.jobs, args.scheduler)
+
+
+def add_output(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+    """Where the result goes."""
+    if json:
+        parser.add_argument("--json", action="store_true", help="the whole result as strict JSON")
+    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="default - (stdout)")
+    parser.add_argument("--force", action="store_true", help="let -o overwrite an existing file")
+    add_verbosity(parser)
+
+
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """How much goes to stderr."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("-q", "--quiet", action="store_true", help="no notes, no progress")
+    group.add_argument("-v", "--verbose", action="store_true", help="more notes on stderr")
+
+
+LARGEST_GIB = 1e9
+"""An exbibyte: more is a typing error."""
+
+
+def _number(
+    *, above: float = -math.inf, least: float = -math.inf, most: float
+) -> Callable[[str], float]:
+    bounds = (f"> {above:g}" if above > -math.inf else f">= {least:g}", f"<= {most:g}")
+    allowed = f"a number {' and '.join(bounds)}"
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (above < value <= most and least <= value):
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
+        return value
+
+    return parse
+
+
+def _count(least: int, most: int | None = None) -> Callable[[str], int]:
+    allowed = f"an integer >= {least}" + ("" if most is None else f" and <= {most}")
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
+        return value
+
+    return parse
+
+
+def positive_number(text: str) -> float:
+    """A number > 0, of GiB."""
+    return _number(above=0, most=LARGEST_GIB)(text)
+
+
+def share(text: str) -> float:
+    """A number > 0 and at most 1."""
+    return _number(above=0, most=1)(text)
+
+
+def positive_int(text: str) -> int:
+    """An integer >= 1."""
+    return _count(1)(text)
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise a :class:`UsageError` unless ``condition`` holds."""
+    if not condition:
+        raise UsageError(message)

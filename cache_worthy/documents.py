@@ -1,0 +1,238 @@
+"""JSON Schema (draft 2020-12) of every document that ``--json`` writes.
+
+Generated from the annotations of the frozen dataclasses that are written, by the rules of
+:func:`cache_worthy.console.jsonable`, so that a new field stands in the schema without work. The
+descriptions come from the docstrings.
+
+Evidence: rank 5, documents of every command are validated by an independent implementation
+(``jsonschema``), and one removed, renamed or mistyped field anywhere in them is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from cache_worthy import __version__
+from cache_worthy.console import jsonable
+
+SCHEMA_VERSION = 1
+"""Raised when a field of any document goes, changes its name or its meaning; not for a new one."""
+
+DOCUMENTS: Mapping[str, str] = {
+    "analyze": "cache_worthy.advise.analysis:Analysis",
+    "compare": "cache_worthy.advise.comparison:Comparison",
+    "replay": "cache_worthy.measure.any_policy:Replay",
+    "bound": "cache_worthy.commands.bound:BoundDocument",
+    "policies": "cache_worthy.commands.policies:PolicyList",
+    "study": "cache_worthy.study.prefix:StudyDocument",
+    "adversary-find": "cache_worthy.commands.adversary.documents:Find",
+    "adversary-play": "cache_worthy.commands.adversary.documents:PlayReport",
+    "adversary-check": "cache_worthy.commands.adversary.documents:Check",
+    "formats": "cache_worthy.commands.formats:FormatList",
+}
+"""Documents by name, and the dataclass of each; imported when asked for, as some are heavy."""
+
+
+def schema_id(name: str) -> str:
+    """The identifier that a document of this name carries.
+
+    Examples
+    --------
+    >>> schema_id("analyze")
+    'urn:cache-worthy:analyze:1'
+    """
+    return f"urn:cache-worthy:{name}:{SCHEMA_VERSION}"
+
+
+def document(name: str, body: object) -> dict[str, object]:
+    """A result as the JSON document of this name: what wrote it, its schema, its fields."""
+    fields = jsonable(body)
+    if not isinstance(fields, dict):
+        raise TypeError(f"{name}: a document is an object, not {type(body).__name__}")
+    return {
+        "tool": "cache-worthy",
+        "version": __version__,
+        "command": name.replace("-", " "),
+        "schema": schema_id(name),
+        **fields,
+    }
+
+
+def schema(name: str) -> dict[str, object]:
+    """The schema of one document."""
+    module, _, cls = DOCUMENTS[name].partition(":")
+    body = getattr(importlib.import_module(module), cls)
+    defs = _Definitions()
+    properties, required = defs.fields(body)
+    head: dict[str, object] = {
+        "tool": {"const": "cache-worthy"},
+        "version": {"type": "string", "description": "Of the program that wrote the document."},
+        "command": {"const": name.replace("-", " ")},
+        "schema": {"const": schema_id(name)},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": schema_id(name),
+        "title": f"cache-worthy {name.replace('-', ' ')} --json",
+        **_closed_object(body, {**head, **properties}, [*head, *required]),
+        "$defs": dict(sorted(defs.found.items())),
+    }
+
+
+class _Definitions:
+    """The dataclasses met so far, by name."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, object] = {}
+        self._classes: dict[str, type] = {}
+
+    def fields(self, cls: type) -> tuple[dict[str, object], list[str]]:
+        """Schemas of the fields that are written, and the names of those always there."""
+        hints = typing.get_type_hints(cls)
+        described = descriptions(cls)
+        properties: dict[str, object] = {}
+        required: list[str] = []
+        for field in dataclasses.fields(cls):
+            if not field.metadata.get("json", True):
+                continue
+            kind = hints[field.name]
+            if field.metadata.get("optional", False):
+                kind = _without_none(kind)
+            else:
+                required.append(field.name)
+            found = self.of_type(kind, f"{cls.__name__}.{field.name}")
+            if field.name in described:
+                found = {**found, "description": described[field.name]}
+            properties[field.name] = found
+        return properties, required
+
+    def of_type(self, kind: object, where: str) -> dict[str, object]:
+        """The schema of one annotation.
+
+        Raises
+        ------
+        TypeError
+            For an annotation that has no JSON form.
+        """
+        if kind in _PLAIN:
+            return dict(_PLAIN[typing.cast(type, kind)])
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            return self._reference(kind)
+        origin, parts = typing.get_origin(kind), typing.get_args(kind)
+        if origin is typing.Literal:
+            return {"enum": list(parts)}
+        if origin in (typing.Union, types.UnionType):
+            return _any_of([self.of_type(part, where) for part in parts])
+        if origin is tuple and parts[1:] != (...,):
+            return {
+                "type": "array",
+                "prefixItems": [self.of_type(part, where) for part in parts],
+                "items": False,
+                "minItems": len(parts),
+            }
+        if origin in (tuple, list, Sequence):
+            return {"type": "array", "items": self.of_type(parts[0], where)}
+        if origin in (dict, Mapping):
+            found: dict[str, object] = {
+                "type": "object",
+                "additionalProperties": self.of_type(parts[1], where),
+            }
+            if parts[0] is int:
+                found["propertyNames"] = {"pattern": r"^-?\d+$"}
+            return found
+        raise TypeError(f"{where}: {kind!r} has no JSON form")
+
+    def _reference(self, cls: type) -> dict[str, object]:
+        name = cls.__name__
+        if self._classes.setdefault(name, cls) is not cls:
+            raise TypeError(f"two dataclasses of one document are named {name}")
+        if name not in self.found:
+            self.found[name] = {}  # holds the place while its own fields are read
+            self.found[name] = _closed_object(cls, *self.fields(cls))
+        return {"$ref": f"#/$defs/{name}"}
+
+
+def _closed_object(
+    cls: type, properties: Mapping[str, object], required: Sequence[str]
+) -> dict[str, object]:
+    return {
+        "description": (inspect.getdoc(cls) or "").partition("\n\n")[0].replace("\n", " "),
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+_FRACTION = {"type": "string", "pattern": r"^-?\d+/\d+$"}
+_PLAIN: dict[object, dict[str, object]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    type(None): {"type": "null"},
+    Fraction: {"anyOf": [{"type": "integer"}, _FRACTION]},
+}
+
+
+def _any_of(parts: list[dict[str, object]]) -> dict[str, object]:
+    """Alternatives, plain types as one list of names."""
+    flat: list[dict[str, object]] = []
+    for part in parts:
+        inner = part["anyOf"] if set(part) == {"anyOf"} else [part]
+        for one in typing.cast(list[dict[str, object]], inner):
+            if one not in flat:
+                flat.append(one)
+    names = [part["type"] for part in flat if set(part) == {"type"}]
+    rest = [part for part in flat if set(part) != {"type"}]
+    if not rest:
+        return {"type": names}
+    plain: list[dict[str, object]] = []
+    if names:
+        plain = [{"type": names[0] if len(names) == 1 else names}]
+    return {"anyOf": [*plain, *rest]}
+
+
+def _without_none(kind: object) -> object:
+    parts = tuple(p for p in typing.get_args(kind) if p is not type(None))
+    return typing.Union[parts]  # noqa: UP007 (of a tuple made at run time)
+
+
+def descriptions(cls: type) -> dict[str, str]:
+    """What the ``Attributes`` section of a numpydoc docstring says of each field.
+
+    Examples
+    --------
+    >>> class Size:
+    ...     '''A size.
+    ...
+    ...     Attributes
+    ...     ----------
+    ...     width, height : int
+    ...         In blocks.
+    ...     name : str
+    ...     '''
+    >>> descriptions(Size)
+    {'width': 'In blocks.', 'height': 'In blocks.'}
+    """
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "")
+        _, _, section = text.partition("Attributes\n----------\n")
+        names: list[str] = []
+        for line in section.splitlines():
+            if re.match(r"-+$", line):
+                break  # the underline of the next section
+            if line and not line.startswith(" "):
+                names = [n.strip() for n in line.partition(" : ")[0].split(",")]
+            elif line.strip():
+                for name in names:
+                    found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found

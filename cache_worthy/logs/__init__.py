@@ -1,0 +1,1 @@
+"""Request logs of any known shape: bytes to requests."""

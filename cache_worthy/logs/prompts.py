@@ -1,0 +1,234 @@
+"""What a format hands over for one request, and how it says that it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cache_worthy.logs.chat import Chat
+from cache_worthy.sim.errors import TraceError
+from cache_worthy.sim.trace import BlockId
+
+Record = dict[str, object] | str
+"""A JSON object or CSV row, or a line of a text log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Block ids as the log has them.
+
+    Attributes
+    ----------
+    ids : sequence of (int or str)
+        From the root on.
+    block_tokens : int or None
+        Tokens in one block, where the log or its format says so.
+    binding : bool
+        Whether ``block_tokens`` stands in the record (an option may not contradict it) or is only
+        the format's usual value.
+    """
+
+    ids: Sequence[BlockId]
+    block_tokens: int | None = None
+    binding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Token ids as the log has them."""
+
+    ids: Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request before its blocks are cut.
+
+    Attributes
+    ----------
+    content : Blocks, Tokens, str or Chat
+    input_length : int or None
+        Tokens, where the log states them beside block ids.
+    output_length : int or None
+    timestamp : int, float or None
+        Arrival: milliseconds where the format fixes the unit, else the log's own number.
+    model, salt : str or None
+        Requests of different models or salts share no block.
+    request_id : str or None
+    echo : bool
+        Only a second mention of a request that the log also has at its arrival.
+    cut : bool
+        The log holds only a beginning of the prompt.
+    cut_mark : str
+        What the log writes where it cut a text; from its first occurrence on nothing is used.
+    priority : int
+        Of the request, where the log has one.
+    answers : int
+        Answers asked for (``n``); the prompt is prefilled once.
+    exact : int or None
+        Arrival in the log's own whole units, where ``timestamp`` is too coarse to order by.
+    unfinished : bool
+        A later record with this request id names its salt and answers (vLLM at DEBUG).
+    may_be_cut : bool
+        The log may hold only a beginning, and nothing in the record says so.
+    characters : int or None
+        Of the text, where the record has it beside the token ids.
+    """
+
+    content: Blocks | Tokens | Chat | str
+    input_length: int | None = None
+    output_length: int | None = None
+    timestamp: int | float | None = None
+    model: str | None = None
+    salt: str | None = None
+    request_id: str | None = None
+    echo: bool = False
+    cut: bool = False
+    cut_mark: str = ""
+    priority: int = 0
+    answers: int = 1
+    exact: int | None = None
+    unfinished: bool = False
+    may_be_cut: bool = False
+    characters: int | None = None
+
+
+class Unusable(Exception):
+    """A record that should hold a prompt and does not; counted, and too many end the run.
+
+    Parameters
+    ----------
+    reason : str
+    request_id : str, optional
+        A later or earlier record with this id may carry the prompt; then this one does not count.
+    incomplete : bool
+        The text ends too early; on the last line that is a log still being written.
+    salt, answers
+        What the record does say of the request whose prompt another record carries.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        request_id: str | None = None,
+        *,
+        incomplete: bool = False,
+        salt: str | None = None,
+        answers: int = 1,
+    ) -> None:
+        super().__init__(reason)
+        self.request_id = request_id
+        self.incomplete = incomplete
+        self.salt = salt
+        self.answers = answers
+
+
+class Skipped(Exception):
+    """A record that is rightly left out (a failed request); counted under its reason."""
+
+
+class Refused(TraceError):
+    """A log that cannot be analysed at all; the message says why and what to turn on."""
+
+
+class Format(Protocol):
+    """A format module.
+
+    ``detect`` gives the field that makes a first record one of this format, or None; ``accept``
+    the field of a later record, given the first one's. ``parse`` turns a record into its requests
+    (none for a line that is no request) and raises :class:`Unusable`, :class:`Skipped` or
+    :class:`Refused`; where one record holds many requests, the first two stand in the sequence
+    instead, each for one of them. ``INTERLEAVED``: lines of other kinds belong in such a log.
+    """
+
+    @property
+    def NAME(self) -> str: ...
+
+    @property
+    def SUMMARY(self) -> str: ...
+
+    @property
+    def EXAMPLE(self) -> str: ...
+
+    @property
+    def FIELDS(self) -> tuple[str, ...]: ...
+
+    @property
+    def INTERLEAVED(self) -> bool: ...
+
+    def detect(self, record: Record) -> str | None: ...
+
+    def accept(self, record: Record, field: str) -> str | None: ...
+
+    def parse(
+        self, record: Record, field: str, scope: str
+    ) -> Sequence[Prompt | Unusable | Skipped]: ...
+
+
+def lookup(record: Mapping[str, object], path: str) -> object:
+    """The value under a dotted path, or None; a key that contains the dots itself goes first.
+
+    Examples
+    --------
+    >>> lookup({"a": {"b": 1}, "c.d": 2}, "a.b"), lookup({"c.d": 2}, "c.d"), lookup({}, "x")
+    (1, 2, None)
+    """
+    if path in record:
+        return record[path]
+    value: object = record
+    for key in path.split("."):
+        if not isinstance(value, Mapping) or key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def label(value: object) -> str | None:
+    """A model or salt as text; None where there is none.
+
+    Examples
+    --------
+    >>> label("m"), label(7), label(""), label(None)
+    ('m', '7', None, None)
+    """
+    if value is None or value == "":
+        return None
+    text = value if isinstance(value, str) else str(value)[:200]
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate cannot print
+
+
+def count(value: object) -> int | None:
+    """A token count, or None for anything else."""
+    return value if type(value) is int and value >= 0 else None
+
+
+def priority_of(record: Mapping[str, object]) -> int:
+    """The request's priority, 0 where the log has none."""
+    value = record.get("priority")
+    return value if type(value) is int and abs(value) < 1 << 63 else 0
+
+
+def check_status(record: Mapping[str, object]) -> None:
+    """Refuse the record of a request whose HTTP ``status`` is an error; none was prefilled for it.
+
+    Raises
+    ------
+    Skipped
+        From 400 on; a CSV cell is text.
+
+    Examples
+    --------
+    >>> check_status({"status": 200}), check_status({"status": "success"}), check_status({})
+    (None, None, None)
+    """
+    status = record.get("status")
+    if isinstance(status, str) and status.isascii() and status.isdigit() and len(status) == 3:
+        status = int(status)
+    if type(status) is int and status >= 400:
+        raise Skipped("failed request")
+
+
+def kind(value: object) -> str:
+    """The type of a value as a message names it."""
+    return type(value).__name__

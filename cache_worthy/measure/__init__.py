@@ -1,0 +1,1 @@
+"""Replays of a log and what is counted in them."""

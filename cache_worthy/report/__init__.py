@@ -1,0 +1,1 @@
+"""Reports: a model of sections, and its writers."""

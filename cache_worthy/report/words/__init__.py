@@ -1,0 +1,1 @@
+"""The words of each section: result types to text, nothing else."""

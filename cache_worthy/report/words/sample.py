@@ -1,0 +1,56 @@
+"""What a report says of estimates from a sample."""
+
+from __future__ import annotations
+
+from cache_worthy.measure.sampling import SampleReport, SavingEstimate
+from cache_worthy.report.layout import gib, percent, prose, title
+
+NO_BOUND_OF_SAMPLE = (
+    "A certified bound needs the whole log; run without --sample, or cache-worthy bound at one "
+    "capacity."
+)
+
+
+def least_name(sample: SampleReport | None) -> str:
+    """What the least capacity of the curve and of the policy table is called."""
+    return "floor" if sample is None or not sample.not_answered else "least answered"
+
+
+def sample_head(sample: SampleReport, recommended: int) -> str:
+    """For the head of the report; ``recommended`` in bytes is a point of the curve."""
+    error = next(point.error for point in sample.curve if point.bytes == recommended)
+    return (
+        f"ESTIMATED from --sample {sample.fraction:g}, {sample.kept_requests} of "
+        f"{sample.requests} requests: how much to give (cost there +/- {error:.3f} of the "
+        "compulsory minimum) and which policy. Question 1, the least memory and the pins are of the whole log."
+    )
+
+
+def sample_text(sample: SampleReport) -> str:
+    """What was kept, and what was left unanswered."""
+    text = (
+        f"Kept: {sample.kept_subtrees} of {sample.subtrees} subtrees, {sample.kept_requests} of "
+        f"{sample.requests} requests, {sample.kept_blocks} of {sample.blocks} blocks, of which "
+        f"{sample.shared_blocks} are shared by so many requests that they are kept with every "
+        f"sample. Capacities beyond these are scaled by {sample.scale:.4f}. Errors: "
+        f"{sample.method}. The least capacity that this sample answers is "
+        f"{gib(sample.least_bytes)}: a knee under it is not seen."
+    )
+    if sample.not_answered:
+        text += f" Not answered from a sample: {', '.join(sample.not_answered)}."
+    return text
+
+
+def render_sample(sample: SampleReport) -> list[str]:
+    """The section."""
+    return title("SAMPLE") + prose(sample_text(sample))
+
+
+def saving_text(saving: SavingEstimate) -> str:
+    """The error of a saving, behind its verdict."""
+    if not saving.saving_fraction:
+        return " (from a sample)"
+    text = f" (from a sample: +/- {percent(saving.error, 2)}"
+    if saving.saving_fraction <= saving.error:
+        text += ", so it may be none"
+    return text + ")"

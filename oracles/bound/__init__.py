@@ -1,0 +1,1 @@
+"""The certified lower bound of a trace, and schedules above it."""

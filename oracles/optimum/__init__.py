@@ -1,0 +1,1 @@
+"""Exact optima of small instances."""

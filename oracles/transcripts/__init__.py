@@ -1,0 +1,1 @@
+"""Second transcriptions of deployed policies, for the tests."""

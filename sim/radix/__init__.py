@@ -1,0 +1,1 @@
+"""The radix tree of cached blocks, its replay engines and its policies."""

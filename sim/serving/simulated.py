@@ -1,0 +1,114 @@
+"""What the simulator's ``vllm_lru`` says about requests the engine has served one at a time.
+
+The engine computes and the simulator counts; both must skip the same tokens. Generated blocks stand
+on both sides: a request is its prompt and answer, without the answer's last token, whose keys and
+values are never computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cache_worthy.sim.blocks import BlockTrace
+from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
+from cache_worthy.sim.blocks.replay import run
+from cache_worthy.sim.serving.pool import block_keys
+from cache_worthy.sim.serving.server import EngineRequest, Served
+
+
+def block_trace(
+    requests: Sequence[EngineRequest], served: Sequence[Served], block_size: int
+) -> BlockTrace:
+    """The served requests as a block log: keys of full blocks, then the partial one if any."""
+    paths: list[list[bytes | tuple[int, str]]] = []
+    lengths = []
+    for number, (request, result) in enumerate(zip(requests, served, strict=True)):
+        stored = [*request.prompt, *result.tokens[:-1]]
+        path: list[bytes | tuple[int, str]] = [*block_keys(stored, block_size)]
+        if len(stored) % block_size:
+            path.append((number, "partial"))
+        paths.append(path)
+        lengths.append(len(stored))
+    return BlockTrace.intern(paths, lengths, block_size=block_size)
+
+
+class GeneratingLru(VllmLru):
+    """``vllm_lru`` when a request does not know its answer before it has generated it.
+
+    ``vllm_lru`` looks the whole request up at once. A request that generates can look up the full
+    blocks of its prompt only, and holds a block of its own for everything behind them. When such a
+    block turns out to be one that is cached already (the same prompt and answer came before), its
+    own copy goes back empty to the front of the queue and the cached one counts as used. Until
+    then the cached one is not pinned and may be evicted, and so may one block more of others. The
+    two policies are the same where no answer repeats, and where nothing is evicted.
+
+    Parameters
+    ----------
+    trace : BlockTrace
+        Requests with their answers, see :func:`block_trace`.
+    capacity : int
+        Blocks of the pool.
+    prompt_blocks : sequence of int
+        Full blocks of each request's prompt, in the order they will be served.
+    """
+
+    __slots__ = ("_prompt_blocks", "_served")
+
+    def __init__(self, trace: BlockTrace, capacity: int, prompt_blocks: Sequence[int]) -> None:
+        super().__init__(trace, capacity, partial_blocks="drop")
+        self._prompt_blocks = prompt_blocks
+        self._served = 0
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Take the prompt's cached prefix, evict for all the rest, give everything back."""
+        looked_up = self._prompt_blocks[self._served]
+        self._served += 1
+        full = blocks[: tokens // self.block_size]
+        k = 0
+        while k < min(looked_up, len(full)) and self.slot[full[k]] >= 0:
+            k += 1
+        self._give_back(full[:k])  # at the back of the queue already: the pin
+        self._evict(len(blocks) - k - (self.capacity - self.held))
+        missing = sum(self.slot[b] < 0 for b in full)
+        self.misses += missing
+        self.held += missing
+        self._give_back(full)
+        return k
+
+    def _give_back(self, blocks: Sequence[int]) -> None:
+        for b in reversed(blocks):
+            self.slot[b] = len(self.log)
+            self.log.append(b)
+
+    def _evict(self, count: int) -> None:
+        while count > 0:
+            b = self.log[self.head]
+            if self.slot[b] == self.head:
+                self.slot[b] = -1
+                self.held -= 1
+                count -= 1
+            self.head += 1
+
+
+def predicted_skips(
+    requests: Sequence[EngineRequest], served: Sequence[Served], block_size: int, pool_blocks: int
+) -> list[int]:
+    """Prompt tokens found cached for each request, in order, as :class:`GeneratingLru` predicts.
+
+    Where no request generates more than one token this is ``vllm_lru`` itself. The engine always
+    computes the last token of a prompt, so a hit on all of it is cut there.
+
+    Notes
+    -----
+    ``requests`` stand in the order of their arrival. Exact for requests served one at a time.
+    Nothing of the engine's run goes in but the answers' tokens.
+
+    Raises
+    ------
+    CapacityError
+        If a request does not fit in the pool.
+    """
+    trace = block_trace(requests, served, block_size)
+    cache = GeneratingLru(trace, pool_blocks, [len(r.prompt) // block_size for r in requests])
+    result = run(trace, cache, "vllm_lru", pool_blocks)
+    return [min(hit, len(r.prompt) - 1) for hit, r in zip(result.hit_tokens, requests, strict=True)]

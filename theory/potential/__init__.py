@@ -1,0 +1,1 @@
+"""The potential argument as a checker, and its rows as formulas."""
