@@ -201,18 +201,18 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ("tools dropped", "chat.read_tools", lambda value: "", "openai_chat.jsonl"),
     ("call ids rendered", "chat._call", lambda call: ("f", str(call)), "litellm.jsonl"),
     ("blocks of 512 tokens", "bailian.BLOCK_TOKENS", 512, "bailian.jsonl"),
-    ("local ids merged", "weka._scoped", lambda key, block: block, "weka.json"),
+    ("local ids merged", "formats.weka._scoped", lambda key, block: block, "weka.json"),
     ("failed requests kept", "litellm.Skipped", KeyError, "litellm.csv"),
     ("partial last blocks dropped", "blocks.chunk_ids",
      lambda text, size, root: tuple(text[:n] for n in range(size, len(text) + 1, size)),
      "text.jsonl"),
     ("every turn a request", "conversations.turns", lambda m: range(1, len(m)), "lmsys.jsonl"),
     ("the finish is a request", "_Reading._again", lambda self, prompt: True, "sglang.jsonl"),
-    ("failed spans kept", "otel._failed", lambda span, found: False, "otlp.json"),
-    ("values of the protocol taken as they are", "otel._plain",
+    ("failed spans kept", "formats.otel._failed", lambda span, found: False, "otlp.json"),
+    ("values of the protocol taken as they are", "formats.otel._plain",
      lambda value: next(iter(value.values())) if len(value) == 1 else value, "otlp.json"),
     ("pages not taken apart", "_unwrapped", lambda records: records, "langfuse_pages.json"),
-    ("the first id list of a line", "vllm._tokens", lambda rest: [9, 9], "vllm.log"),
+    ("the first id list of a line", "formats.vllm._tokens", lambda rest: [9, 9], "vllm.log"),
 ]  # fmt: skip
 
 
