@@ -99,7 +99,7 @@ def main() -> int:
     if args.traces is not None and not (args.traces / "conversation_trace.jsonl").is_file():
         print(f"--traces {args.traces}: no conversation_trace.jsonl there", file=sys.stderr)
         return 2
-    traces = None if args.traces is None else args.traces.resolve()
+    traces = None if args.traces is None else Path(os.path.abspath(args.traces))
     folder = args.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(ROOT)
