@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 
 from measuring import Results, arguments, positive
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import POLICIES, BlockTrace, replay_blocks
-from cache_worthy.sim.trace import load_trace
 
 #: Our policy, and the class of the binding that plays the same role.
 PEERS = {
@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"block references a second on the conversation trace at {args.capacity} blocks, beside "
         "the libCacheSim binding in the same run",
     )
-    trace = BlockTrace.from_requests(load_trace(file))
+    trace = BlockTrace.from_requests(read_log(file).requests)
     references = [b for path in trace.blocks for b in path]
     runs: dict[str, Callable[[], int]] = {
         name: lambda name=name: replay_blocks(trace, name, args.capacity).block_misses  # type: ignore[misc]

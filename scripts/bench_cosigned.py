@@ -16,13 +16,14 @@ from functools import partial
 from bench_replay import timed
 from measuring import Results, arguments, positive
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
 from cache_worthy.sim.radix.policies.lru import LRU
 from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 REPEATS = 7
 PERCENTS = (2, 5, 10, 25)
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     if not file.exists():
         print(f"{file} is missing; run scripts/fetch_traces.py or give --traces", file=sys.stderr)
         return 2
-    forest = build_forest(paths_of(load_trace(file)))
+    forest = build_forest(paths_of(read_log(file).requests))
     print(f"conversation: {forest.requests} requests, {forest.distinct} distinct blocks")
     results = Results(
         "cosigned", "replay of the conversation trace under cosigned, beside lru in the same run"

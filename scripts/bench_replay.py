@@ -18,12 +18,13 @@ from collections.abc import Callable
 
 from measuring import Results, arguments
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix import choose as fast
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine, replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 REPEATS = 15
 
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         "replay", "reading, interning and replay of the conversation trace, beside json.loads"
     )
     lines = file.read_text(encoding="utf-8").splitlines()
-    paths = paths_of(load_trace(file))
+    paths = paths_of(read_log(file).requests)
     forest = build_forest(paths)
     capacity = int(0.02 * forest.distinct * BlockSize().block)
 
@@ -60,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
 
     jobs: dict[str, Callable[[], object]] = {
         "json.loads over the lines": lambda: [json.loads(line) for line in lines],
-        "load_trace": lambda: load_trace(file),
+        "read_log": lambda: read_log(file).requests,
         "build_forest": lambda: build_forest(paths),
     }
     for name, policy in POLICIES.items():

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import BlockReplay, BlockTrace, ideal, replay_blocks
-from cache_worthy.sim.trace import load_trace
 
 CONVERSATION = "conversation_trace.jsonl"
 SYNTHETIC = "synthetic_trace.jsonl"
@@ -81,7 +81,7 @@ FIGURES = (
 def measure(figures: Sequence[Figure], folder: Path) -> list[tuple[Figure, str]]:
     """Each figure with its measured value, printed the way the published one is."""
     traces = {
-        name: BlockTrace.from_requests(load_trace(folder / name))
+        name: BlockTrace.from_requests(read_log(folder / name).requests)
         for name in dict.fromkeys(f.trace for f in figures)
     }
     replays: dict[tuple[str, str, int], BlockReplay] = {}

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from published import TRACE_TABLE, Checks, at_hand, missing_from, open_traces, trace_file
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 
 def fixed(numerator: int, denominator: int, digits: int) -> str:
@@ -37,7 +38,7 @@ def fixed(numerator: int, denominator: int, digits: int) -> str:
 
 def measure(file: Path) -> tuple[dict[str, str], int]:
     """The cells of one trace, and its number of distinct timestamps. Time: linear."""
-    requests = load_trace(file)
+    requests = read_log(file).requests
     forest = build_forest(paths_of(requests))
     if forest.reinterned:
         raise SystemExit(f"{file}: an id occurs under two parents; this is no Mooncake trace")

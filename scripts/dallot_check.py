@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from itertools import islice, product
 from pathlib import Path
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 from cache_worthy.theory.algorithms.keyed import Key
 from cache_worthy.theory.algorithms.lru import Lru, RecursiveLru
 from cache_worthy.theory.forests import forests
@@ -112,7 +113,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     lines.append((control > 0, f"control, a slow clock: {control} of {runs} differ"))
     for trace in TRACES if args.traces is not None else ():
-        forest = build_forest(paths_of(load_trace(args.traces / f"{trace}_trace.jsonl")))
+        forest = build_forest(paths_of(read_log(args.traces / f"{trace}_trace.jsonl").requests))
         for percent in PERCENTS:
             capacity = percent * forest.distinct * BlockSize().block // 100
             pair = [

@@ -89,8 +89,9 @@ def attempt(data: bytes) -> int:
     from cache_worthy.console import to_json
     from cache_worthy.errors import UsageError
     from cache_worthy.logs import source
-    from cache_worthy.logs.options import ORDERS, TEMPLATES
-    from cache_worthy.logs.session import FORMATS, IngestOptions, read_log
+    from cache_worthy.logs.formats import FORMATS
+    from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
+    from cache_worthy.logs.session import read_log
     from cache_worthy.sim.cost import DEFAULT_MODEL
     from cache_worthy.sim.errors import InputError
     from cache_worthy.sim.forest import build_forest
@@ -101,7 +102,7 @@ def attempt(data: bytes) -> int:
     # A short limit, so that inputs of this size are longer than it too.
     longest = 300 if 64 <= first < 128 else source.LONGEST
     # Detection is what most bytes should meet, so only some of them name a format.
-    options = IngestOptions(
+    options = ReadOptions(
         format=names[first % 64] if first % 64 < len(names) else "auto",
         block_size=(None, 1, 16, 512)[second % 4],
         order=ORDERS[second // 4 % 3],
@@ -128,7 +129,7 @@ def attempt(data: bytes) -> int:
 
 def seeds() -> Iterator[bytes]:
     """Inputs that reach every format."""
-    from cache_worthy.logs.session import FORMATS
+    from cache_worthy.logs.formats import FORMATS
 
     for number, module in enumerate(FORMATS, 1):
         yield bytes([255, 0]) + module.EXAMPLE.encode() + b"\n"

@@ -34,9 +34,10 @@ from published import (
     trace_file,
 )
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, Model, segment_cost
 from cache_worthy.sim.forest import PrefixForest, build_forest
-from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, load_trace, paths_of
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, paths_of
 
 
 def quantile(ordered: Sequence[int], percent: int) -> int:
@@ -160,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_traces(args.traces)
     checks = Checks()
     forests = {
-        trace: build_forest(paths_of(load_trace(trace_file(args.traces, trace))))
+        trace: build_forest(paths_of(read_log(trace_file(args.traces, trace)).requests))
         for trace in at_hand(args.traces)
     }
     for trace, forest in forests.items():

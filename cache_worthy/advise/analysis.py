@@ -23,7 +23,7 @@ from cache_worthy.advise.splits import Splits, measure_splits
 from cache_worthy.advise.tails import Tails, measure_tails
 from cache_worthy.advise.workload import Workload, Worth, measure_workload, measure_worth
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.session import Log, Records
+from cache_worthy.logs.log import Log, Records
 from cache_worthy.measure.cost_curve import CostCurve
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays

@@ -24,8 +24,8 @@ from cache_worthy.capture.logfile import LogFile
 from cache_worthy.capture.usage import Answer, Usage
 from cache_worthy.logs.blocks import Cutter, rekeyed
 from cache_worthy.logs.body import body_field, prompts
+from cache_worthy.logs.json_text import parse_line
 from cache_worthy.logs.prompts import Prompt, Skipped, Unusable, label
-from cache_worthy.logs.records import parse_line
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages")

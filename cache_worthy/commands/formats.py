@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
     from cache_worthy.documents import document
-    from cache_worthy.logs.session import FORMATS
+    from cache_worthy.logs.formats import FORMATS
 
     check_output(args.output, args.force)
     rows = tuple(ListedFormat(f.NAME, f.SUMMARY, f.FIELDS, f.EXAMPLE) for f in FORMATS)

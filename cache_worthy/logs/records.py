@@ -10,66 +10,31 @@ from __future__ import annotations
 
 import codecs
 import csv
-import importlib
 import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NoReturn
 
+from cache_worthy.logs.json_text import (
+    DECODER,
+    GAP,
+    HINT,
+    Broken,
+    json_kind,
+    not_utf8,
+    objects_in,
+    parse_line,
+)
 from cache_worthy.logs.source import LongLine, Source
 from cache_worthy.logs.unwrap import without_wrapping
 
-HINT = "expected one JSON object a line"
-
-#: Brackets in a line that Python's parser follows however deep they nest.
-SHALLOW = 500
-
 _SPACE = re.compile(r"[ \t\r\n]*")
-_GAP = re.compile(r"[ \t\r\n,]*")
-_OPENS = re.compile(r'\{[ \t]*(?:"|$)')
 _COLUMN = re.compile(r"[\w .%()/-]{1,60}")
 _KNOWN_COLUMNS = {
     "request_id", "prompt", "messages", "input", "text", "proxy_server_request", "starttime",
     "timestamp", "contexttokens", "generatedtokens", "request tokens", "prompt_tokens",
     "input_tokens", "hash_ids",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A record that does not parse.
-
-    Attributes
-    ----------
-    reason : str
-    opens : bool
-        Whether it opens a JSON object: as the last one it is a log still being written.
-    text : str
-        A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
-    ends : bool
-        Whether nothing behind it can be read either.
-    whole : bool
-        Whether it does not merely end too early: then it is no log still being written.
-    """
-
-    reason: str
-    opens: bool
-    text: str = ""
-    ends: bool = False
-    whole: bool = False
-
-
-class _ConstantError(ValueError):
-    """NaN or an infinity in the JSON text."""
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise _ConstantError(name)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_records(
@@ -109,14 +74,10 @@ def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str
         try:
             text = raw.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            yield f"line {number}", Broken(_not_utf8(error), False)
+            yield f"line {number}", Broken(not_utf8(error), False)
             continue
         if text.strip():
             yield f"line {number}", text
-
-
-def _not_utf8(error: UnicodeDecodeError) -> str:
-    return f"not UTF-8 text ({error.reason} at byte {error.start})"
 
 
 def _long_line(source: Source, raw: LongLine) -> Broken:
@@ -139,7 +100,7 @@ def _json_lines(
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            yield place, Broken(f"{_not_utf8(error)}; {HINT}",
+            yield place, Broken(f"{not_utf8(error)}; {HINT}",
                                 raw.lstrip().startswith(b"{"),
                                 "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
             continue
@@ -148,90 +109,10 @@ def _json_lines(
             text = text.lstrip("\ufeff")
             opens = text.startswith(("{", "["))
         value = parse_line(text) if opens else text
-        if isinstance(value, Broken) and value.whole and (several := _several(text)):
-            yield from ((f"{place}, record {n}", one) for n, one in enumerate(several, 1))
+        if isinstance(value, Broken) and value.whole and (found := objects_in(text)):
+            yield from ((f"{place}, record {n}", one) for n, one in enumerate(found, 1))
         else:
             yield place, value
-
-
-def parse_line(text: str) -> dict[str, object] | str | Broken:
-    """One line of JSON lines: its object, the line itself (no JSON), or what is wrong with it."""
-    # A dict that Python printed between the records of a server log is no JSON begun.
-    opens = _OPENS.match(text) is not None
-    try:
-        record = _DECODER.decode(text)
-    except _ConstantError as error:
-        return Broken(f"{error} is not a JSON number; expected finite values", False)
-    except RecursionError:
-        return Broken(f"nested too deeply; {HINT}", False)
-    except ValueError as error:
-        if not text.startswith("{"):
-            return text
-        message = getattr(error, "msg", str(error))
-        return Broken(f"not JSON ({message}); {HINT}", opens, whole=message == "Extra data")
-    if isinstance(record, dict):
-        return record
-    return Broken(f"expected a JSON object, got {json_kind(record)}; {HINT}", False)
-
-
-def _several(text: str) -> list[dict[str, object]]:
-    """Objects that stand on one line, as where a file without a last line end was added to.
-
-    Examples
-    --------
-    >>> _several('{"a": 1}{"a": 2}'), _several('{"a": 1},'), _several('{"a": 1} x')
-    ([{'a': 1}, {'a': 2}], [{'a': 1}], [])
-    """
-    found: list[dict[str, object]] = []
-    at = 0
-    while at < len(text):
-        try:
-            value, at = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return []
-        if not isinstance(value, dict):
-            return []
-        found.append(value)
-        gap = _GAP.match(text, at)
-        at = gap.end() if gap else at
-    return found
-
-
-def plain_parser() -> Callable[[bytes], object]:
-    """A quick parser of one line of JSON; what it cannot answer exactly, :func:`parse_line` can.
-
-    orjson where it is installed (a third of the time). It takes less than :mod:`json` does (no lone
-    surrogates, no infinities), in the same meaning but for integers beyond 64 bits, which come out
-    as floats: a caller that wants an integer must not take a float for one. It nests to 1024 where
-    :mod:`json` nests as deep as Python's stack has room, so what may nest deep is left to the latter.
-
-    Raises (the parser)
-    -------------------
-    ValueError
-        For anything else.
-    """
-    try:
-        loads: Callable[[bytes], object] = importlib.import_module("orjson").loads
-    except ImportError:
-        return lambda raw: _DECODER.decode(raw.decode("utf-8"))
-
-    def shallow(raw: bytes) -> object:
-        if raw.count(b"[") + raw.count(b"{") > SHALLOW:
-            raise ValueError("may nest deeply")
-        return loads(raw)
-
-    return shallow
-
-
-def json_kind(value: object) -> str:
-    """The JSON type of a value with its article."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    return {int: "an integer", float: "a float", str: "a string", list: "a list"}.get(
-        type(value), "an object"
-    )
 
 
 def _are_values(start: bytes, size: int) -> bool:
@@ -239,12 +120,12 @@ def _are_values(start: bytes, size: int) -> bool:
     text = start.decode("utf-8", "ignore")
     line, end, _ = text.partition("\n")
     try:
-        _DECODER.decode(line.strip())
+        DECODER.decode(line.strip())
         return False
     except (ValueError, RecursionError):
         pass
     try:
-        _, stop = _DECODER.raw_decode(text)
+        _, stop = DECODER.raw_decode(text)
         joined = not end and text[stop:].lstrip(" \t\r,").startswith("{")
         return joined or "\n" in text[:stop].rstrip()
     except RecursionError:
@@ -301,7 +182,7 @@ def _values(
         if array:
             at = buffer.index("[") + 1
         while True:
-            match = (_SPACE if closed else _GAP).match(buffer, at)
+            match = (_SPACE if closed else GAP).match(buffer, at)
             at = match.end() if match else at
             if at >= len(buffer):
                 if ended:
@@ -415,7 +296,7 @@ class _RowLines:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 line = raw.decode("utf-8", "replace")
-                self.not_utf8 = self.not_utf8 or _not_utf8(error)
+                self.not_utf8 = self.not_utf8 or not_utf8(error)
             if isinstance(raw, LongLine):
                 self._size = self._source.longest
         self.number += 1

@@ -18,25 +18,10 @@ from typing import NamedTuple
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.blocks import Cutter
-from cache_worthy.logs.evidence import Evidence
-from cache_worthy.logs.formats import (
-    anthropic,
-    bailian,
-    conversations,
-    counts,
-    dynamo,
-    langfuse,
-    lines,
-    litellm,
-    native,
-    openai,
-    otel,
-    sglang,
-    text,
-    vllm,
-    weka,
-)
-from cache_worthy.logs.options import IngestOptions
+from cache_worthy.logs.formats import FORMATS, counts, lines, native, text, vllm
+from cache_worthy.logs.json_text import HINT, Broken, parse_line, plain_parser
+from cache_worthy.logs.log import Log, Records
+from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import (
     Blocks,
     Format,
@@ -48,32 +33,13 @@ from cache_worthy.logs.prompts import (
     label,
     lookup,
 )
-from cache_worthy.logs.records import HINT, Broken, parse_line, plain_parser, read_records
+from cache_worthy.logs.records import read_records
 from cache_worthy.logs.source import Source
 from cache_worthy.logs.times import to_ms
 from cache_worthy.logs.truncation import Lengths
 from cache_worthy.sim.columns import Column, RequestTable, grown
 from cache_worthy.sim.errors import TraceError
 from cache_worthy.sim.trace import Request
-
-FORMATS: tuple[Format, ...] = (
-    bailian,
-    native,
-    dynamo,
-    weka,
-    sglang,
-    vllm,
-    litellm,
-    langfuse,
-    otel,
-    conversations,
-    anthropic,
-    openai,
-    text,
-    counts,
-    lines,
-)
-"""In order of detection; to add one, write its file and add it here."""
 
 UNUSABLE_LIMIT = 0.05
 """A larger share of unusable records ends the run unless ``allow_partial``."""
@@ -89,139 +55,15 @@ HELD = 64
 _NOT_PLAIN = {"block_size", "model", "cache_salt", "status"}
 _INTEGER = {int}
 
-__all__ = ["FORMATS", "UNUSABLE_LIMIT", "IngestOptions", "Log", "Records", "read_log"]
 
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """What became of the records of a log, beside those that are requests.
-
-    Attributes
-    ----------
-    cut : int
-        Requests of which the log holds only a beginning; their whole blocks before the cut are used.
-    perhaps_cut : int
-        Requests exactly as long as the longest, where a log cuts without a mark (vLLM) and nothing
-        else tells; they are used as they are.
-    skipped : dict of str to int
-        Records rightly left out, by reason.
-    unusable : int
-        Records that should hold a prompt and do not.
-    unusable_reasons : dict of str to int
-    other_lines : int
-        Lines and events of other kinds between the requests.
-    retries : int
-        Requests that repeat an earlier request's id at another time: served again, so kept.
-    several_answers : int
-        Requests with ``n > 1``; each is one prefill.
-    ended_early : int
-        Compressed files that end too early; what would have followed is lost.
-    first_unusable : str
-        Place and reason of the first unusable record, or "".
-    """
-
-    cut: int = 0
-    perhaps_cut: int = 0
-    skipped: dict[str, int] = dataclasses.field(default_factory=dict)
-    unusable: int = 0
-    unusable_reasons: dict[str, int] = dataclasses.field(default_factory=dict)
-    other_lines: int = 0
-    retries: int = 0
-    several_answers: int = 0
-    ended_early: int = 0
-    first_unusable: str = ""
-
-    def text(self) -> str:
-        """All counts in one line; the first three always."""
-        skipped = sum(self.skipped.values())
-        reasons = f" ({', '.join(f'{n} {k}' for k, n in self.skipped.items())})" if skipped else ""
-        parts = [f"{self.cut} cut", f"{skipped} skipped{reasons}", f"{self.unusable} unusable"]
-        if self.first_unusable:
-            parts[-1] += f" (first: {self.first_unusable})"
-        if self.ended_early:
-            parts.append("compressed data ends too early and what would have followed is lost")
-        for n, what in (
-            (self.perhaps_cut, "perhaps cut (all as long as the longest, as --max-log-len makes)"),
-            (self.other_lines, "other lines"),
-            (self.retries, "retries kept"),
-            (self.several_answers, "ask for several answers (one prefill each)"),
-        ):
-            if n:
-                parts.append(f"{n} {what}")
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """A request log as the advisor sees it.
-
-    Attributes
-    ----------
-    source : str
-        File name, or ``<stdin>``; several joined by a comma.
-    sha256 : str
-        Digest of the bytes read, as stored (compressed where they are), files one after another.
-    format : str
-        Name of the format.
-    field : str
-        The field that carries the prompt.
-    requests : sequence of Request
-        In the order of ``order``; a :class:`~cache_worthy.sim.columns.RequestTable` as read.
-    block_tokens : int
-        Tokens in one block.
-    chars_per_block : int or None
-        Where blocks were cut from text without a tokeniser.
-    skipped_truncated : int
-        1 if the last line was cut and skipped (of each file).
-    length_mismatches : int
-        Records that state block ids and a length, in which the number of blocks is not
-        ``ceil(input_length / block_tokens)``.
-    records : Records
-    order : str
-        How the requests are ordered, in words.
-    moved : int
-        Requests that stand elsewhere in the file than in time.
-    tokenizer : str or None
-        What made tokens of text; ``log`` for token ids of the log; both joined by ``+``; None for
-        block ids.
-    template : str or None
-        What made text of messages; None where the log has none.
-    evidence : Evidence
-        What its prompts say about why they share nothing; no part of any document as it stands.
-    models, salts : dict of str to int
-        Requests by model and by salt, where the log names them. Salts (at most 20) stand by rank
-        unless the user named their field: a ``cache_salt`` may be a secret.
-    """
-
-    source: str
-    sha256: str
-    format: str
-    field: str
-    requests: Sequence[Request] = dataclasses.field(repr=False)
-    block_tokens: int
-    chars_per_block: int | None
-    skipped_truncated: int
-    length_mismatches: int
-    records: Records = dataclasses.field(default_factory=Records)
-    order: str = "file order"
-    moved: int = 0
-    tokenizer: str | None = None
-    template: str | None = None
-    models: dict[str, int] = dataclasses.field(default_factory=dict)
-    salts: dict[str, int] = dataclasses.field(default_factory=dict)
-    evidence: Evidence = dataclasses.field(default_factory=Evidence, repr=False, compare=False)
-
-
-def read_log(
-    source: str | Path | Sequence[str | Path], options: IngestOptions | None = None
-) -> Log:
+def read_log(source: str | Path | Sequence[str | Path], options: ReadOptions | None = None) -> Log:
     """Read a whole log, in one file or several; the first recognised record decides the format.
 
     Parameters
     ----------
     source : str, Path or sequence of them
         Files, or ``"-"`` for standard input.
-    options : IngestOptions, optional
+    options : ReadOptions, optional
 
     Raises
     ------
@@ -237,7 +79,7 @@ def read_log(
     are no integers of 64 bits, also the distinct ids.
     """
     sources = [source] if isinstance(source, str | Path) else list(source)
-    reading = _Reading(options or IngestOptions())
+    reading = _Reading(options or ReadOptions())
     for one in sources:
         reading.read(one)
     return reading.log()
@@ -266,7 +108,7 @@ class _Held:
 class _Reading:
     """One call of :func:`read_log`."""
 
-    def __init__(self, options: IngestOptions) -> None:
+    def __init__(self, options: ReadOptions) -> None:
         self.options = options
         self.cutter = Cutter(options)
         self.digest = hashlib.sha256()

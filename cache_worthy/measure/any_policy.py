@@ -19,7 +19,7 @@ from cache_worthy.sim.sglang.strategies import STRATEGIES
 from cache_worthy.sim.sglang.versions import CURRENT
 
 if TYPE_CHECKING:
-    from cache_worthy.logs.session import Log
+    from cache_worthy.logs.log import Log
 
 
 @dataclass(frozen=True, slots=True)

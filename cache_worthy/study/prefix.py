@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.session import Log
+from cache_worthy.logs.log import Log
 from cache_worthy.measure.quantiles import quantile
 from cache_worthy.sim.cost import Model, segment_cost
 from cache_worthy.sim.serving import (

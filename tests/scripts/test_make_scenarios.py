@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import make_scenarios as script
 import pytest
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import BlockTrace, ideal, replay_blocks
 from cache_worthy.sim.sglang import CURRENT, PagedLog, replay_sglang, server_for
-from cache_worthy.sim.trace import Request, load_trace
+from cache_worthy.sim.trace import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,7 +55,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def hit_tokens(policy: str, requests: list[Request], capacity: int) -> int:
+def hit_tokens(policy: str, requests: Sequence[Request], capacity: int) -> int:
     name, _, variant = policy.partition(":")
     blocks = BlockTrace.from_requests(requests)
     if name == "ideal":
@@ -74,7 +76,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_policies_come_in_the_expected_order(name: str) -> None:
-    requests = load_trace(ROOT / "examples" / "scenarios" / f"{name}.jsonl")
+    requests = read_log(ROOT / "examples" / "scenarios" / f"{name}.jsonl").requests
     values = [
         {hit_tokens(policy, requests, CAPACITY[name]) for policy in group} for group in ORDER[name]
     ]
@@ -84,7 +86,7 @@ def test_policies_come_in_the_expected_order(name: str) -> None:
 
 
 def test_a_prompt_shorter_than_a_block_is_never_found_whatever_the_size() -> None:
-    requests = load_trace(ROOT / "examples" / "scenarios" / "short_prompts.jsonl")
+    requests = read_log(ROOT / "examples" / "scenarios" / "short_prompts.jsonl").requests
     full = sum(512 for r in requests if r.input_length >= 512) - 512
     for capacity in (2, 40, 10_000):
         assert hit_tokens("vllm_lru:drop", requests, capacity) == full
@@ -97,7 +99,7 @@ def test_figures_of_the_readme() -> None:
     for row in rows:
         name = row[1].strip(" `").removesuffix(".jsonl")
         assert int(row[2]) == CAPACITY[name]
-        requests = load_trace(ROOT / "examples" / "scenarios" / f"{name}.jsonl")
+        requests = read_log(ROOT / "examples" / "scenarios" / f"{name}.jsonl").requests
         for group in ORDER[name]:
             for policy in group:
                 if f"`{policy}`" in row[4]:

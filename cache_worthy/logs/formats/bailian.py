@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cache_worthy.logs.formats.native import prompt_of
+from cache_worthy.logs.hash_ids import prompt_of
 from cache_worthy.logs.prompts import Prompt, Record
 
 NAME = "bailian"
@@ -32,4 +32,4 @@ def accept(record: Record, field: str) -> str | None:
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """One request a record."""
     assert isinstance(record, dict)
-    return (prompt_of(record, BLOCK_TOKENS, False, 1000),)
+    return (prompt_of(record, block_tokens=BLOCK_TOKENS, binding=False, ms_per_unit=1000),)

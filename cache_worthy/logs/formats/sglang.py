@@ -12,8 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from cache_worthy.logs.formats.vllm import QUOTE
-from cache_worthy.logs.literals import python_literal
+from cache_worthy.logs.literals import QUOTE, STRING, python_literal
 from cache_worthy.logs.prompts import Prompt, Record, Skipped, Tokens, Unusable, label
 from cache_worthy.logs.times import to_ms
 
@@ -40,7 +39,6 @@ _PIECE = re.compile(
     r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|\[[-\d, ]*+\]|[(\[{]|[)\]}]|,|[^'"()\[\]{},]++""",
     re.DOTALL,
 )
-_STRING = re.compile(r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\"""", re.DOTALL)
 _LIST = re.compile(r"\[[-\d, ]*+\]")
 _ADAPTER = re.compile(r"\b(lora_path|extra_key)=('[^']*'|None)")
 _WANTED = {"rid", "text", "input_ids", "lora_path", "extra_key"}
@@ -161,7 +159,7 @@ def _fields(line: str, start: int) -> tuple[dict[str, object], bool]:
 
 
 def _value(raw: str) -> tuple[object, bool]:
-    strings = _STRING.match(raw)
+    strings = STRING.match(raw)
     if strings:
         try:
             text = python_literal(strings[0])

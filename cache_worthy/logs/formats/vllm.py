@@ -16,7 +16,7 @@ import json
 import re
 from datetime import date
 
-from cache_worthy.logs.literals import python_literal
+from cache_worthy.logs.literals import QUOTE, STRING, python_literal
 from cache_worthy.logs.prompts import Prompt, Record, Tokens, Unusable
 
 NAME = "vllm"
@@ -29,11 +29,8 @@ EXAMPLE = (
 FIELDS: tuple[str, ...] = ("prompt",)
 INTERLEAVED = True
 
-LITERAL = r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+\""""
-
 _HEAD = re.compile(r"\bReceived request ([^\s:]+(?::[^\s:]+)*): (prompt: |params: )")
 _DETAILS = re.compile(r"\bRequest ([^\s:]+(?::[^\s:]+)*) details: (prompt: )")
-_PROMPT = re.compile(LITERAL, re.DOTALL)
 _TIME = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))?")
 _IDS = "prompt_token_ids: "
 _LORA = "lora_request: LoRARequest("
@@ -41,8 +38,6 @@ _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
 
 HEAD_LENGTH = 600
 """Characters in which a line says what it is: prefix, time, place in the code, request id."""
-
-QUOTE = re.compile(r"""['"]""")
 
 NO_PROMPT = (
     "vLLM logged this request without its prompt (INFO of recent versions); start the server with "
@@ -82,7 +77,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         raise Unusable(NO_PROMPT, request_id, salt=_adapter(after), answers=_answers(after))
     rest = record[match.end() :]
     details = match.re is _DETAILS
-    literal = _PROMPT.match(rest)
+    literal = STRING.match(rest)
     text: str | None = None
     if literal is not None:
         try:

@@ -17,13 +17,14 @@ from cache_worthy.advise.capacity import (
     knee,
     measure_curve,
 )
+from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import CapacityError
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 # Doubling capacities; the cost halves (elasticity 1), falls to 3/4 (log2(4/3) = 0.4150...),
 # falls by 1/15 (log2(15/14) = 0.0995...: just under 0.10), stays, and rises by half (-0.5849...).
@@ -109,7 +110,7 @@ def test_the_working_set_never_evicts(paths: list[list[int]], name: str) -> None
 @pytest.mark.traces
 @pytest.mark.parametrize(("trace", "floor"), [("conversation", 247), ("synthetic", 374)])
 def test_floors_of_the_traces(traces: Path, trace: str, floor: int) -> None:
-    forest = build_forest(paths_of(load_trace(traces / f"{trace}_trace.jsonl")))
+    forest = build_forest(paths_of(read_log(traces / f"{trace}_trace.jsonl").requests))
     assert forest.depth == floor
     block = BlockSize().block
     for name, policy in POLICIES.items():

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from cache_worthy.advise.causes import NEW, Causes, known_in_first_order, measure_causes
 from cache_worthy.logs.evidence import Evidence
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import InvariantError
@@ -254,7 +255,7 @@ def test_tool_order_by_hand(write: Write) -> None:
             chat([c, b, a], "another question " * 20),
             chat([c, b], "one question " * 20),
         ),
-        IngestOptions(block_size=16),
+        ReadOptions(block_size=16),
     )
     paths: Any = [r.hash_ids for r in log.requests]
     forest = build_forest(paths)
@@ -316,7 +317,7 @@ def test_tool_order_equals_a_log_written_in_the_first_order(
         for out, order in ((as_sent, tools), (as_first, first.setdefault(names, tools))):
             record: Any = chat(order, question)
             out.append({**record, "messages": [*system, *record["messages"]]})
-    options = IngestOptions(block_size=16, template=template)
+    options = ReadOptions(block_size=16, template=template)
     sent = read_log(write(*as_sent, name="sent.jsonl"), options)
     straight = read_log(write(*as_first, name="first.jsonl"), options)
     known = known_blocks(build_forest([r.hash_ids for r in straight.requests]))

@@ -8,12 +8,12 @@ import pytest
 
 from cache_worthy.advise.coldstart import ColdStarts, measure_coldstart, settling
 from cache_worthy.advise.policy import measure_policies
+from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.trace import load_trace
 
 BLOCK = BlockSize().block
 
@@ -118,7 +118,7 @@ def test_more_hits_than_repeats_are_refused() -> None:
 def test_published_rates_of_an_unlimited_cache(
     traces: Path, trace: str, block: str, token: str, request_: str, settles: bool
 ) -> None:
-    requests = list(load_trace(traces / f"{trace}_trace.jsonl"))
+    requests = list(read_log(traces / f"{trace}_trace.jsonl").requests)
     paths = [tuple(r.hash_ids) for r in requests]
     replays = Replays(build_forest(paths), BlockSize(), BlockCost())
     table = measure_policies(replays, [(replays.working_set, "recommended")])

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache_worthy.advise.pins import Pins, measure_pins
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize, segment_cost
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
-from cache_worthy.sim.trace import load_trace
 
 
 def _pins(forest: PrefixForest, top: int = 10**9) -> Pins:
@@ -89,7 +89,7 @@ def test_an_unlisted_ancestor_is_held_and_counted() -> None:
 @pytest.mark.traces
 @pytest.mark.parametrize("trace", ["conversation", "synthetic"])
 def test_protections_on_the_traces(traces: Path, trace: str) -> None:
-    paths = [tuple(r.hash_ids) for r in load_trace(traces / f"{trace}_trace.jsonl")]
+    paths = [tuple(r.hash_ids) for r in read_log(traces / f"{trace}_trace.jsonl").requests]
     forest = build_forest(paths)
     pins = _pins(forest)
     # Ids of these traces fix their prefix, so ids alone count prefixes.

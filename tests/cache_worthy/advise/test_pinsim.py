@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cache_worthy.advise.pins import Pins, measure_pins
 from cache_worthy.advise.pinsim import PinSim, measure_pinsim
+from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
@@ -22,7 +23,6 @@ from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
 from cache_worthy.sim.radix.policies.lru import LRU
 from cache_worthy.sim.radix.replay import replay
-from cache_worthy.sim.trace import load_trace
 
 UNIT = 2 * 32 * 4096 * 512**2
 """In it, a block at depth d costs 105 + 2 d under Llama-3.1-8B (test_pins.py)."""
@@ -195,7 +195,7 @@ def test_the_users_capacity_is_used(run: Run, sample: Path) -> None:
 @pytest.mark.parametrize("fraction", [0.02, 0.25])
 def test_on_the_trace(traces: Path, fraction: float) -> None:
     """At two percent of the working set the pins help; at a quarter they never left anyway."""
-    requests = load_trace(traces / "conversation_trace.jsonl")
+    requests = read_log(traces / "conversation_trace.jsonl").requests
     paths: Paths = [tuple(int(i) for i in r.hash_ids) for r in requests]
     blocks = int(fraction * len({i for p in paths for i in p}))
     sim, pins = measured(paths, 5, blocks)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from cache_worthy.advise.analysis import Analysis, Options, analyze
 from cache_worthy.advise.recoverable import RULE, Recoverable
-from cache_worthy.logs.session import Log, read_log
+from cache_worthy.logs.log import Log
+from cache_worthy.logs.session import read_log
 from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.sim.cost import BlockCost
 from cache_worthy.sim.forest import build_forest

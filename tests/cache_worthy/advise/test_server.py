@@ -24,7 +24,6 @@ from cache_worthy.sim.sglang import (
     flag_for,
     replay_sglang,
 )
-from cache_worthy.sim.trace import load_trace
 
 ROOT = Path(__file__).resolve().parents[3]
 Run = Callable[..., tuple[int, str, str]]
@@ -112,7 +111,7 @@ def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
 
 def test_sglang_numbers_are_the_replays(run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), "sglang")
-    requests = load_trace(scenario("scan_flood"))
+    requests = read_log(scenario("scan_flood")).requests
     log = PagedLog.from_requests(requests, generated="ignore")
     table = BlockCost(MODEL).cumulative(10)
     compulsory = document["policy"]["compulsory_cost"]
@@ -155,7 +154,7 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
     section = text[text.index("  POLICY ") : text.index("  MEMORY ")]
     assert max(map(len, section.splitlines())) <= 80
     assert "vLLM offers no eviction policy to set" in flat(text)
-    requests = load_trace(scenario("short_prompts"))
+    requests = read_log(scenario("short_prompts")).requests
     trace = BlockTrace.from_requests(requests, by_path=True)
     for n, row in enumerate(document["policy"]["rows"]):
         for option, partial in zip(advice["options"], ("drop", "keep"), strict=True):
@@ -401,6 +400,6 @@ def test_engines_on_conversation(run: Run, traces: Path) -> None:
     row = next(r for r in document["policy"]["rows"] if round(r["fraction"], 2) == 0.02)
     assert row["bytes"] // size == 3655
     n = document["policy"]["rows"].index(row)
-    trace = BlockTrace.from_requests(load_trace(log))
+    trace = BlockTrace.from_requests(read_log(log).requests)
     result = replay_blocks(trace, "vllm_lru", 3655)
     assert kept["token_hit_rate"][n] == result.token_hit_rate

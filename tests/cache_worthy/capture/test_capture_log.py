@@ -29,7 +29,8 @@ from cache_worthy.capture.usage import Answer, Usage
 from cache_worthy.commands.capture import _is_own, _key, summary
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.blocks import Cutter
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -171,7 +172,7 @@ def test_the_log_is_analysed_as_the_traffic(
         del recorded["input"]["records"]["several_answers"]
     assert comparable(recorded) == comparable(given)
     mine = read_log(running.log)
-    theirs = read_log(plain, IngestOptions(block_size=64, template="chatml"))
+    theirs = read_log(plain, ReadOptions(block_size=64, template="chatml"))
     assert [r.output_length for r in mine.requests] == [r.output_length for r in theirs.requests]
     assert [r.priority for r in mine.requests] == [r.priority for r in theirs.requests]
     if not keep:  # who guesses a prompt cannot look for it without the key
@@ -551,7 +552,7 @@ def test_a_disk_that_stands_still_delays_one_answer_once(monkeypatch: pytest.Mon
     log, said = _Stuck(), list[str]()
     recorder = Recorder(
         cast(LogFile, log),
-        Cutter(IngestOptions(), intern=False),
+        Cutter(ReadOptions(), intern=False),
         bytes(32),
         keep_text=False,
         longest=1 << 20,

@@ -12,12 +12,13 @@ import pytest
 from oracle_cases import instance_of_trace
 
 from cache_worthy.documents import schema
+from cache_worthy.logs.session import read_log
 from cache_worthy.oracles import solver as solver_module
 from cache_worthy.oracles.bound import offline as bound_module
 from cache_worthy.oracles.bound.groups import trace_of_requests
 from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.sim.cost import BlockCost
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -60,7 +61,7 @@ def test_keys_and_values(run: Run, write: Write) -> None:
     assert (code, err) == (0, "")
     data = json.loads(out)
     assert [k for k in data if k in KEYS] == KEYS
-    trace = trace_of_requests(paths_of(load_trace(log)), BlockCost().cumulative(3))
+    trace = trace_of_requests(paths_of(read_log(log).requests), BlockCost().cumulative(3))
     optimum = int(optimal_cost(instance_of_trace(trace), 4) * trace.unit)
     assert data["compulsory_cost"] == int(trace.compulsory * trace.unit)
     assert data["compulsory_cost"] < data["lower_bound"] <= optimum <= data["feasible_cost"]

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.cli import main
+from cache_worthy.logs.session import read_log
 from cache_worthy.measure.any_policy import listed
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.trace import paths_of
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -248,7 +249,7 @@ def test_starting_is_light() -> None:
 @pytest.mark.traces
 def test_quoted_interface_on_a_trace(traces: Path) -> None:
     """Section 12 of the reference document: landlord with 200 GiB on conversation."""
-    paths = paths_of(load_trace(traces / "conversation_trace.jsonl"))
+    paths = paths_of(read_log(traces / "conversation_trace.jsonl").requests)
     result = replay(paths, POLICIES["landlord"](), capacity=200 * 2**30)
     assert result.compulsory_cost == 2170010167351967744
     assert result == replay(build_forest(paths), POLICIES["landlord"](), 200 * 2**30)

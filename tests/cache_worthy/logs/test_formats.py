@@ -15,7 +15,10 @@ from typing import Any
 import make_format_samples as script
 import pytest
 
-from cache_worthy.logs.session import FORMATS, IngestOptions, Log, read_log
+from cache_worthy.logs.formats import FORMATS
+from cache_worthy.logs.log import Log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 from cache_worthy.sim.trace import Request
 
@@ -76,7 +79,7 @@ def read(name: str, **more: object) -> Log:
     """A sample as its options say."""
     options = dict(zip(SAMPLES[name].options[::2], SAMPLES[name].options[1::2], strict=True))
     size = options.get("--block-size")
-    return read_log(FOLDER / name, IngestOptions(block_size=int(size) if size else None, **more))  # type: ignore[arg-type]
+    return read_log(FOLDER / name, ReadOptions(block_size=int(size) if size else None, **more))  # type: ignore[arg-type]
 
 
 SAME_MESSAGES = [
@@ -157,7 +160,7 @@ def test_the_listed_example_is_read_as_its_format(
         assert "which prefixes they share" in err
         return
     form = "lines" if module.NAME == "lines" else "auto"
-    log = read_log(file, IngestOptions(format=form))
+    log = read_log(file, ReadOptions(format=form))
     assert log.format == module.NAME
     assert len(log.requests) == 1
     assert log.requests[0].hash_ids
@@ -200,18 +203,18 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ("tool results dropped", "chat._RESULTS", (), "otel.jsonl"),
     ("tools dropped", "chat.read_tools", lambda value: "", "openai_chat.jsonl"),
     ("call ids rendered", "chat._call", lambda call: ("f", str(call)), "litellm.jsonl"),
-    ("blocks of 512 tokens", "bailian.BLOCK_TOKENS", 512, "bailian.jsonl"),
+    ("blocks of 512 tokens", "formats.bailian.BLOCK_TOKENS", 512, "bailian.jsonl"),
     ("local ids merged", "formats.weka._scoped", lambda key, block: block, "weka.json"),
-    ("failed requests kept", "litellm.Skipped", KeyError, "litellm.csv"),
+    ("failed requests kept", "formats.litellm.Skipped", KeyError, "litellm.csv"),
     ("partial last blocks dropped", "blocks.chunk_ids",
      lambda text, size, root: tuple(text[:n] for n in range(size, len(text) + 1, size)),
      "text.jsonl"),
-    ("every turn a request", "conversations.turns", lambda m: range(1, len(m)), "lmsys.jsonl"),
-    ("the finish is a request", "_Reading._again", lambda self, prompt: True, "sglang.jsonl"),
+    ("every turn a request", "formats.conversations.turns", lambda m: range(1, len(m)), "lmsys.jsonl"),
+    ("the finish is a request", "session._Reading._again", lambda self, prompt: True, "sglang.jsonl"),
     ("failed spans kept", "formats.otel._failed", lambda span, found: False, "otlp.json"),
     ("values of the protocol taken as they are", "formats.otel._plain",
      lambda value: next(iter(value.values())) if len(value) == 1 else value, "otlp.json"),
-    ("pages not taken apart", "_unwrapped", lambda records: records, "langfuse_pages.json"),
+    ("pages not taken apart", "session._unwrapped", lambda records: records, "langfuse_pages.json"),
     ("the first id list of a line", "formats.vllm._tokens", lambda rest: [9, 9], "vllm.log"),
 ]  # fmt: skip
 

@@ -19,15 +19,16 @@ import zstandard
 
 from cache_worthy.logs import records as reader
 from cache_worthy.logs import source
+from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.records import read_records
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 SMALL = 1 << 17
 LONG = {"prompt": "x" * (SMALL + 9)}
 SHORT = {"prompt": "y" * 300}
-PARTIAL = IngestOptions(allow_partial=True)
+PARTIAL = ReadOptions(allow_partial=True)
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes, "gz": lambda data: gzip.compress(data, 1), "zst": zstandard.compress
 }  # fmt: skip
@@ -198,7 +199,7 @@ def test_quotes_that_open_again_in_every_line_take_linear_time(
 def test_plain_prompts(tmp_path: Path) -> None:
     file = tmp_path / "prompts.txt"
     file.write_text("one\n" + "x" * (SMALL + 1) + "\ntwo\n")
-    log = read_log(file, IngestOptions(format="lines", allow_partial=True))
+    log = read_log(file, ReadOptions(format="lines", allow_partial=True))
     assert (len(log.requests), log.records.unusable) == (2, 1)
 
 

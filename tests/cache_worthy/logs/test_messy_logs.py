@@ -14,14 +14,16 @@ import pytest
 import zstandard
 
 from cache_worthy.logs.blocks import token_block_ids
-from cache_worthy.logs.session import IngestOptions, Log, read_log
+from cache_worthy.logs.log import Log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "formats"
 TEXT = FOLDER / "text.jsonl"
-SMALL = IngestOptions(block_size=16)
+SMALL = ReadOptions(block_size=16)
 
 
 def same(a: Log, b: Log) -> bool:
@@ -34,7 +36,7 @@ def test_bom_crlf_and_blank_lines_in_every_container(tmp_path: Path, name: str) 
     plain = (FOLDER / name).read_bytes()
     file = tmp_path / name
     file.write_bytes(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n\r\n"))
-    options = IngestOptions() if name == "weka.json" else SMALL
+    options = ReadOptions() if name == "weka.json" else SMALL
     assert same(read_log(file, options), read_log(FOLDER / name, options))
 
 
@@ -177,7 +179,7 @@ def test_reverse_order_is_noticed_and_turned(write: Write) -> None:
     log = read_log(write(*reversed(records)))
     assert [r.timestamp for r in log.requests] == list(range(50))
     assert "reverse order" in log.order
-    kept = read_log(write(*reversed(records)), IngestOptions(order="file"))
+    kept = read_log(write(*reversed(records)), ReadOptions(order="file"))
     assert [r.timestamp for r in kept.requests] == list(range(49, -1, -1))
     assert "its times run backwards" in kept.order
 
@@ -221,7 +223,7 @@ def test_several_models_are_refused_with_the_list_or_split(write: Write, run: Ru
     assert (code, out) == (2, "")
     assert "requests of 2 models: a (5), b (5)" in err
     assert "--model-field model=NAME" in err
-    one = read_log(file, IngestOptions(model_field="model", model="a"))
+    one = read_log(file, ReadOptions(model_field="model", model="a"))
     assert len(one.requests) == 5
     assert one.records.skipped == {"another model": 5}
     code, out, _ = run("analyze", file, "--model-field", "model=*")
@@ -235,20 +237,20 @@ def test_the_model_of_a_request_body(write: Write) -> None:
         *[{"custom_id": str(n), "body": {"model": "ab"[n % 2], "prompt": "x"}} for n in range(4)]
     )
     for field in ("model", "body.model"):
-        log = read_log(file, IngestOptions(model_field=field, model="b"))
+        log = read_log(file, ReadOptions(model_field=field, model="b"))
         assert len(log.requests) == 2
 
 
 def test_models_kept_apart_share_nothing(write: Write) -> None:
     same_prompt = [{**lite(1, n, model="ab"[n % 2]), "request_id": f"x{n}"} for n in range(4)]
-    log = read_log(write(*same_prompt), IngestOptions(model="*"))
+    log = read_log(write(*same_prompt), ReadOptions(model="*"))
     paths = [r.hash_ids for r in log.requests]
     assert paths[0] == paths[2] != paths[1] == paths[3]
 
 
 def test_a_model_that_is_not_there(write: Write) -> None:
     with pytest.raises(TraceError, match="no requests"):
-        read_log(write(lite(1, 1, model="a")), IngestOptions(model="z"))
+        read_log(write(lite(1, 1, model="a")), ReadOptions(model="z"))
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -265,7 +267,7 @@ def test_salts_share_nothing(write: Write, native: bool) -> None:
     assert not b & c
     assert log.salts == {"#1": 2, "#2": 1}  # a salt may be a secret
     by_field = read_log(write(*[{**r, "cache_salt": None} for r in records]),
-                        IngestOptions(salt_field="team.id"))  # fmt: skip
+                        ReadOptions(salt_field="team.id"))  # fmt: skip
     assert [r.hash_ids for r in by_field.requests] == [r.hash_ids for r in log.requests]
     assert by_field.salts == {"x": 2, "y": 1}
 
@@ -389,7 +391,7 @@ def test_a_vllm_prompt_that_looks_like_a_log_line(write: Write) -> None:
         f"INFO 03-04 10:00:00 [logger.py:39] Received request c1: prompt: {prompt!r}, params: "
         "SamplingParams(n=2, stop=['prompt_token_ids: [7]']), prompt_token_ids: None, lora_request: None."
     )
-    log = read_log(write(line), IngestOptions(chars_per_token=1, block_size=1))
+    log = read_log(write(line), ReadOptions(chars_per_token=1, block_size=1))
     assert log.requests[0].input_length == len(prompt)
     assert log.tokenizer == "chars"
     assert log.records.several_answers == 1
@@ -573,7 +575,7 @@ def test_a_json_array_is_streamed_across_its_buffer(tmp_path: Path) -> None:
     file.write_text(
         json.dumps([{"prompt": "é" * n} for n in sizes], ensure_ascii=False), encoding="utf-8"
     )
-    log = read_log(file, IngestOptions(chars_per_token=1))
+    log = read_log(file, ReadOptions(chars_per_token=1))
     assert [r.input_length for r in log.requests] == sizes
 
 
@@ -606,7 +608,7 @@ def test_block_sizes_that_contradict(run: Run, write: Write) -> None:
     code, _, err = run("analyze", dynamo, "--block-size", "32")
     assert code == 2
     assert "this log states 16 tokens a block" in err
-    assert read_log(FOLDER / "bailian.jsonl", IngestOptions(block_size=32)).block_tokens == 32
+    assert read_log(FOLDER / "bailian.jsonl", ReadOptions(block_size=32)).block_tokens == 32
     code, _, err = run(
         "analyze", write({"hash_ids": [1], "block_size": 16}, {"hash_ids": [1], "block_size": 32})
     )
@@ -639,7 +641,7 @@ def test_images_stand_as_one_marker(write: Write) -> None:
 def test_lines_is_one_prompt_a_line(tmp_path: Path) -> None:
     file = tmp_path / "prompts.txt"
     file.write_text('first prompt\n\n{"prompt": "taken as text"}\n', encoding="utf-8")
-    log = read_log(file, IngestOptions(format="lines", chars_per_token=1))
+    log = read_log(file, ReadOptions(format="lines", chars_per_token=1))
     assert [r.input_length for r in log.requests] == [12, 27]
 
 
@@ -741,7 +743,7 @@ def test_litellm_prompts_cut_by_the_proxy(write: Write) -> None:
         body = {"messages": [{"role": "user", "content": text}, {"role": "user", "content": "z"}]}
         return {"request_id": f"r{n}", "spend": 0, "proxy_server_request": json.dumps(body)}
 
-    log = read_log(write(row(0, "a"), row(1, "b")), IngestOptions(block_size=16))
+    log = read_log(write(row(0, "a"), row(1, "b")), ReadOptions(block_size=16))
     assert log.records.cut == 2
     first, second = (r.hash_ids for r in log.requests)
     assert first == second

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from cache_worthy.logs.chat import read_chat, render
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 
 Write = Callable[..., Path]
-SMALL = IngestOptions(block_size=16)
+SMALL = ReadOptions(block_size=16)
 PIXELS = bytes(range(256)) * 9 + b"\xfb\xff"
 DATA = base64.b64encode(PIXELS).decode()
 URL = "https://example.org/a.png"

@@ -17,7 +17,8 @@ import pytest
 import zstandard
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -92,7 +93,7 @@ def test_what_is_no_log_is_named(run: Run, tmp_path: Path, data: bytes, words: s
 def test_what_is_a_log_is_read(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "log"
     file.write_bytes(data)
-    small = IngestOptions(block_size=16)
+    small = ReadOptions(block_size=16)
     log = read_log(file, small)
     want = read_log(FOLDER / ("text.jsonl" if log.format == "text" else "vllm.log"), small)
     assert log.requests == want.requests
@@ -171,7 +172,7 @@ def test_times_in_two_units(write: Write) -> None:
     assert [r.hash_ids[0] for r in log.requests] == list(range(9))
     assert log.order == "file order (times in seconds and in milliseconds)"
     with pytest.raises(UsageError, match="write them in one unit"):
-        read_log(write(*rows), IngestOptions(order="time"))
+        read_log(write(*rows), ReadOptions(order="time"))
     for unit in (1, 1000):
         back = [{"timestamp": (now - n) * unit, "hash_ids": [n]} for n in range(9)]
         assert [r.hash_ids[0] for r in read_log(write(*back)).requests] == list(range(8, -1, -1))
@@ -218,7 +219,7 @@ def test_convert_of_its_own_output(run: Run, tmp_path: Path) -> None:
 
 
 def prompts(file: Path) -> list[int]:
-    return [r.input_length for r in read_log(file, IngestOptions(chars_per_token=1)).requests]
+    return [r.input_length for r in read_log(file, ReadOptions(chars_per_token=1)).requests]
 
 
 @pytest.mark.parametrize("between", ["", " ", "\n", "\n\n", "\r\n" * 40_000])
@@ -251,7 +252,7 @@ def test_two_records_on_a_line(tmp_path: Path, at: int) -> None:
     rows[at] = rows[at] + rows[at]
     file = tmp_path / "log"
     file.write_text("\n".join(rows), encoding="utf-8")
-    log = read_log(file, IngestOptions(chars_per_token=1))
+    log = read_log(file, ReadOptions(chars_per_token=1))
     assert len(log.requests) == 13
     assert (log.records.unusable, log.skipped_truncated) == (0, 0)
     file.write_text(",\n".join(rows), encoding="utf-8")
@@ -273,7 +274,7 @@ def test_no_text_is_taken_for_another(tmp_path: Path, head: bytes) -> None:
     ]
     file = tmp_path / "log"
     file.write_bytes(head + b"".join(rows))
-    log = read_log(file, IngestOptions(format="auto" if head else "lines"))
+    log = read_log(file, ReadOptions(format="auto" if head else "lines"))
     assert (len(log.requests), log.records.unusable) == (57, 3)
     assert "not UTF-8 text (invalid continuation byte at byte" in log.records.first_unusable
 
@@ -298,7 +299,7 @@ def test_events_of_a_damaged_array(run: Run, tmp_path: Path) -> None:
     code, _, err = run("analyze", file)
     assert code == 2
     assert "the rest cannot be read" in err
-    log = read_log(file, IngestOptions(allow_partial=True))
+    log = read_log(file, ReadOptions(allow_partial=True))
     assert (len(log.requests), log.records.unusable, log.records.other_lines) == (99, 1, 0)
 
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.session import IngestOptions, _Reading, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import _Reading, read_log
 from cache_worthy.sim.errors import TraceError
 from cache_worthy.sim.trace import Request
 
@@ -75,7 +76,7 @@ LINES = [
 ]
 
 
-def outcome(file: Path, options: IngestOptions) -> object:
+def outcome(file: Path, options: ReadOptions) -> object:
     """All that a user sees of a log."""
     try:
         log = read_log(file, options)
@@ -84,7 +85,7 @@ def outcome(file: Path, options: IngestOptions) -> object:
     return [list(log.requests), *(getattr(log, f.name) for f in dataclasses.fields(log)[1:])]
 
 
-def ways(file: Path, options: IngestOptions, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def ways(file: Path, options: ReadOptions, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The outcome by the long way, by the short one, and by the short one without orjson."""
     short = outcome(file, options)
     with monkeypatch.context() as patch:
@@ -106,15 +107,15 @@ def ways(file: Path, options: IngestOptions, monkeypatch: pytest.MonkeyPatch) ->
     end=st.sampled_from(["\n", "\r\n", ""]),
     options=st.sampled_from(
         [
-            IngestOptions(),
-            IngestOptions(allow_partial=True),
-            IngestOptions(format="native", allow_partial=True),
-            IngestOptions(block_size=16, allow_partial=True),
-            IngestOptions(model_field="model", allow_partial=True),
-            IngestOptions(model_field="model", model="*", allow_partial=True),
-            IngestOptions(salt_field="cache_salt", order="file", allow_partial=True),
-            IngestOptions(salt_field="tenant", allow_partial=True),
-            IngestOptions(model_field="tenant", model="b", allow_partial=True),
+            ReadOptions(),
+            ReadOptions(allow_partial=True),
+            ReadOptions(format="native", allow_partial=True),
+            ReadOptions(block_size=16, allow_partial=True),
+            ReadOptions(model_field="model", allow_partial=True),
+            ReadOptions(model_field="model", model="*", allow_partial=True),
+            ReadOptions(salt_field="cache_salt", order="file", allow_partial=True),
+            ReadOptions(salt_field="tenant", allow_partial=True),
+            ReadOptions(model_field="tenant", model="b", allow_partial=True),
         ]
     ),
 )
@@ -123,7 +124,7 @@ def test_every_way_gives_the_same(
     plain_before: int,
     plain_after: int,
     end: str,
-    options: IngestOptions,
+    options: ReadOptions,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -142,7 +143,7 @@ def test_every_line_alone_after_plain_ones(
 ) -> None:
     file = tmp_path / "log.jsonl"
     file.write_bytes("".join(f"{row}\n" for row in [PLAIN] * 40 + [line, PLAIN]).encode())
-    long, short, without = ways(file, IngestOptions(), monkeypatch)
+    long, short, without = ways(file, ReadOptions(), monkeypatch)
     assert short == long
     assert without == long
 
@@ -150,13 +151,13 @@ def test_every_line_alone_after_plain_ones(
 @pytest.mark.parametrize(
     "options",
     [
-        IngestOptions(salt_field="tenant"),
-        IngestOptions(model_field="tenant", model="b"),
-        IngestOptions(model_field="tenant", model="*"),
+        ReadOptions(salt_field="tenant"),
+        ReadOptions(model_field="tenant", model="b"),
+        ReadOptions(model_field="tenant", model="*"),
     ],
 )
 def test_fields_of_the_user_are_read(
-    options: IngestOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: ReadOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "log.jsonl"
     rows = [PLAIN[:-1] + f', "tenant": "{"ab"[n % 2]}"}}\n' for n in range(8)]
@@ -196,5 +197,5 @@ def test_plain_lines_take_the_short_way(
 def test_invalid_utf8_after_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "log.jsonl"
     file.write_bytes(f"{PLAIN}\n".encode() * 30 + b'{"hash_ids": [1], "x": "\xff"}\n')
-    long, short, without = ways(file, IngestOptions(), monkeypatch)
+    long, short, without = ways(file, ReadOptions(), monkeypatch)
     assert long == short == without

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache_worthy.logs.blocks import chunk_ids
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
@@ -159,8 +160,8 @@ def test_a_text_log_replays_as_its_native_twin(sample: Path) -> None:
 
 
 def test_the_ratio_moves_the_scale_only(sample: Path) -> None:
-    coarse = read_log(sample, IngestOptions(chars_per_token=8.0))
-    fine = read_log(sample, IngestOptions(chars_per_token=2.0))
+    coarse = read_log(sample, ReadOptions(chars_per_token=8.0))
+    fine = read_log(sample, ReadOptions(chars_per_token=2.0))
     assert coarse.chars_per_block == 4096
     assert fine.chars_per_block == 1024
     assert sum(len(r.hash_ids) for r in fine.requests) > 2 * sum(

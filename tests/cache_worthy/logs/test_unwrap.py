@@ -13,12 +13,14 @@ import pytest
 
 from cache_worthy.logs import source
 from cache_worthy.logs import unwrap as containers
-from cache_worthy.logs.session import IngestOptions, Log, read_log
+from cache_worthy.logs.log import Log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "formats"
-SMALL = IngestOptions(block_size=16)
+SMALL = ReadOptions(block_size=16)
 NAMES = ["text.jsonl", "vllm.log", "vllm_debug.log", "sglang.log", "sglang.jsonl",
          "openai_chat.jsonl", "litellm.jsonl", "litellm.csv", "litellm.json"]  # fmt: skip
 
@@ -211,7 +213,7 @@ def test_a_line_of_plain_text_that_looks_wrapped_is_not_unwrapped(
     file, other = tmp_path / "prompts", tmp_path / "other"
     file.write_text(f'{like}{{"prompt": 1}}\n' * 3)
     other.write_text("x" * len(f'{like}{{"prompt": 1}}') + "\n")
-    options = IngestOptions(format="lines", chars_per_token=1, block_size=1)
+    options = ReadOptions(format="lines", chars_per_token=1, block_size=1)
     log, want = read_log(file, options), read_log(other, options)
     assert [r.input_length for r in log.requests] == 3 * [want.requests[0].input_length]
 
@@ -245,7 +247,7 @@ def test_a_prompt_with_a_gap_is_not_used(
     rows = [wrap(b"".join(lines[:at]), 1 << 14), *middle, wrap(b"".join(lines[at + 1 :]), 1 << 14)]
     file = tmp_path / "log"
     file.write_bytes(b"".join(rows))
-    options = IngestOptions(block_size=16, allow_partial=True)
+    options = ReadOptions(block_size=16, allow_partial=True)
     log = read_log(file, options)
     assert len(log.requests) == len(want.requests) - 1
     assert {r.hash_ids[-1:] for r in log.requests} <= {r.hash_ids[-1:] for r in want.requests}

@@ -19,13 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache_worthy.logs.literals import python_literal
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "formats"
-SMALL = IngestOptions(block_size=16)
+SMALL = ReadOptions(block_size=16)
 
 
 # vLLM at DEBUG: the adapter and n stand on the INFO line of the same request.
@@ -378,14 +379,14 @@ HASHES = ["00aa00aa00aa00aa", "11bb11bb11bb11bb"]
 @pytest.mark.parametrize(
     ("value", "options", "block"),
     [
-        ({"hash_ids": HASHES, "block_size": 64}, IngestOptions(), 64),
-        ({"anything": HASHES, "version": 1, "block_size": 64}, IngestOptions(), 64),
-        (HASHES, IngestOptions(block_size=64), 64),
-        (json.dumps(HASHES), IngestOptions(), 512),
+        ({"hash_ids": HASHES, "block_size": 64}, ReadOptions(), 64),
+        ({"anything": HASHES, "version": 1, "block_size": 64}, ReadOptions(), 64),
+        (HASHES, ReadOptions(block_size=64), 64),
+        (json.dumps(HASHES), ReadOptions(), 512),
     ],
 )
 def test_prefix_hashes_of_litellm(
-    write: Write, value: object, options: IngestOptions, block: int
+    write: Write, value: object, options: ReadOptions, block: int
 ) -> None:
     row = {"request_id": "r", "startTime": "2026-11-20 10:00:00", "prompt_tokens": "100",
            "completion_tokens": 7, "messages": "{}"}  # fmt: skip
@@ -474,7 +475,7 @@ def test_literals_are_what_repr_writes(text: str) -> None:
 def test_damaged_escapes_do_not_warn(recwarn: pytest.WarningsRecorder, write: Write) -> None:
     line = r"INFO 03-04 10:00:00 [logger.py:39] Received request c1: prompt: 'a\d\q', params: p, prompt_token_ids: None."
     event = r"[2026-03-01 09:00:00] Receive: obj=GenerateReqInput(rid=['a\d'], text=['\d'])"
-    assert read_log(write(line), IngestOptions(chars_per_token=1)).requests[0].input_length == 5
+    assert read_log(write(line), ReadOptions(chars_per_token=1)).requests[0].input_length == 5
     assert len(read_log(write(event)).requests) == 1
     assert not recwarn.list
 

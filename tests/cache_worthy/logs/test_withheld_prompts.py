@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from cache_worthy.logs.session import IngestOptions, read_log
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
-SMALL = IngestOptions(block_size=16)
+SMALL = ReadOptions(block_size=16)
 TALK = [
     {"role": "system", "content": "Answer in one word, and be sure of it. " * 4},
     {"role": "user", "content": "Name a river."},
@@ -148,5 +149,5 @@ def test_what_ends_the_reading_needs_allow_partial(tmp_path: Path) -> None:
         TraceError, match=r"record 101: .*the rest cannot be read\n.*--allow-partial"
     ):
         read_log(file, SMALL)
-    log = read_log(file, IngestOptions(block_size=16, allow_partial=True))
+    log = read_log(file, ReadOptions(block_size=16, allow_partial=True))
     assert (len(log.requests), log.records.unusable) == (100, 1)

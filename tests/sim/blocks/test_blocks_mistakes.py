@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.oracles.transcripts.block_policies import PlainS3Fifo
 from cache_worthy.sim.blocks import BlockTrace, replay_blocks
-from cache_worthy.sim.trace import load_trace
 
 
 class Correct(PlainS3Fifo):
@@ -191,7 +191,7 @@ def test_a_mistake_shows_on_constructed_data(mistake: type[PlainS3Fifo]) -> None
 def test_which_mistakes_show_on_the_published_traces(
     name: str, capacity: int, invisible: set[type[PlainS3Fifo]], traces: Path
 ) -> None:
-    trace = BlockTrace.from_requests(load_trace(traces / f"{name}_trace.jsonl"))
+    trace = BlockTrace.from_requests(read_log(traces / f"{name}_trace.jsonl").requests)
     right = by_engine(trace, capacity)
     assert outcome(Correct(capacity, 512), trace) == right
     same = {m for m in MISTAKES if outcome(m(capacity, 512), trace) == right}

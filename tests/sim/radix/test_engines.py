@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine, replay
-from cache_worthy.sim.trace import BlockId, load_trace, paths_of
+from cache_worthy.sim.trace import BlockId, paths_of
 
 
 def engines_of(policy: str) -> list[Engine]:
@@ -89,7 +90,7 @@ def test_the_seven_run_on_every_engine() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("trace", ["conversation", "synthetic"])
 def test_engines_agree_on_traces(traces: Path, trace: str, policy: str, fraction: float) -> None:
-    paths = paths_of(load_trace(traces / f"{trace}_trace.jsonl"))
+    paths = paths_of(read_log(traces / f"{trace}_trace.jsonl").requests)
     forest = build_forest(paths)
     capacity = int(fraction * forest.distinct * BlockSize().block)
     default = replay(forest, POLICIES[policy](), capacity)

@@ -31,11 +31,12 @@ from naive_replay import (
     naive_replay,
 )
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
-from cache_worthy.sim.trace import BlockId, load_trace, paths_of
+from cache_worthy.sim.trace import BlockId, paths_of
 
 ENGINES: tuple[Engine, ...] = ("interned", "heap", "reference")
 EMBEDDING = 128_256 * 4_096
@@ -80,7 +81,7 @@ Paths = list[tuple[BlockId, ...]]
 @pytest.fixture(scope="module")
 def trace_paths(traces: Path) -> dict[str, Paths]:
     names = ("synthetic", "conversation")
-    return {t: list(paths_of(load_trace(published.trace_file(traces, t)))) for t in names}
+    return {t: list(paths_of(read_log(published.trace_file(traces, t)).requests)) for t in names}
 
 
 def cells(trace_paths: dict[str, Paths], rules: Rules, extra: int) -> Iterator[bool]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.sglang import (
     CURRENT,
@@ -17,7 +18,7 @@ from cache_worthy.sim.sglang import (
     replay_sglang,
     server_for,
 )
-from cache_worthy.sim.trace import Request, load_trace
+from cache_worthy.sim.trace import Request
 
 
 def log_of(*paths: str, block: int = 1, priorities: list[int] | None = None) -> PagedLog:
@@ -154,7 +155,9 @@ def test_bad_input(policy: str, capacity: int, parameters: dict[str, Any], messa
 @pytest.mark.parametrize("name", ["conversation", "synthetic"])
 def test_at_room_for_all_every_strategy_is_the_ideal(name: str, traces: Path) -> None:
     """Ideal hit rates by block: 0.3664 and 0.6396 (published)."""
-    log = PagedLog.from_requests(load_trace(traces / f"{name}_trace.jsonl"), generated="ignore")
+    log = PagedLog.from_requests(
+        read_log(traces / f"{name}_trace.jsonl").requests, generated="ignore"
+    )
     room = sum(log.weights)
     published = {"conversation": 0.3664, "synthetic": 0.6396}[name]
     for policy in STRATEGIES:
@@ -167,7 +170,7 @@ def test_at_room_for_all_every_strategy_is_the_ideal(name: str, traces: Path) ->
 def test_slru_is_lru_on_the_traces(traces: Path) -> None:
     """The double count (sglang#30689) makes slru at its default exactly lru."""
     log = PagedLog.from_requests(
-        load_trace(traces / "conversation_trace.jsonl"), generated="ignore"
+        read_log(traces / "conversation_trace.jsonl").requests, generated="ignore"
     )
     lru = replay_sglang(log, "sglang_lru", 3656 * 512)
     slru = replay_sglang(log, "sglang_slru", 3656 * 512, server=server_for("0.5.21"))
