@@ -1,18 +1,24 @@
-"""What a reader may choose about a log."""
+"""What a user may choose about reading a log."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cache_worthy.errors import UsageError
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ORDERS = ("auto", "time", "file")
 TEMPLATES = ("simple", "chatml", "llama3")
+LARGEST_BLOCK = 1 << 20
+LEAST_CHARS, MOST_CHARS = 0.1, 1e6
+"""Characters that may stand for one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options of ingestion.
+    """Options of reading a log.
 
     Attributes
     ----------
@@ -36,6 +42,11 @@ class ReadOptions:
         The field that keeps caches apart (tenant, adapter), dotted; None takes the format's own.
     allow_partial : bool
         Go on when more than 5 percent of the records are unusable.
+
+    Raises
+    ------
+    UsageError
+        On a value out of its range; the names of formats and tokenisers are checked when used.
     """
 
     chars_per_token: float = 4.0
@@ -49,6 +60,32 @@ class ReadOptions:
     salt_field: str | None = None
     allow_partial: bool = False
 
+    def __post_init__(self) -> None:
+        size, chars = self.block_size, self.chars_per_token
+        for name, value, right, expected in (
+            ("order", self.order, self.order in ORDERS, f"one of {', '.join(ORDERS)}"),
+            (
+                "template",
+                self.template,
+                self.template in TEMPLATES,
+                f"one of {', '.join(TEMPLATES)}",
+            ),
+            (
+                "block_size",
+                size,
+                size is None or (type(size) is int and 1 <= size <= LARGEST_BLOCK),
+                f"an integer >= 1 and <= {LARGEST_BLOCK}",
+            ),
+            (
+                "chars_per_token",
+                chars,
+                type(chars) in (int, float) and LEAST_CHARS <= chars <= MOST_CHARS,
+                f"a number >= {LEAST_CHARS:g} and <= {MOST_CHARS:g}",
+            ),
+        ):
+            if not right:
+                raise UsageError(f"{name}: expected {expected}, got {value!r}")
+
     @property
     def block_tokens(self) -> int:
         """Tokens in one block, where the log does not say."""
@@ -58,3 +95,27 @@ class ReadOptions:
     def chars_per_block(self) -> int:
         """Characters in one block of text."""
         return max(1, round(self.block_tokens * self.chars_per_token))
+
+
+def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOptions:
+    """The options with some fields chosen by name.
+
+    Raises
+    ------
+    TypeError
+        On a name that is no field.
+
+    Examples
+    --------
+    >>> with_choices(ReadOptions(), {"block_size": 16}).block_tokens
+    16
+    >>> with_choices(ReadOptions(), {"blocksize": 16})
+    Traceback (most recent call last):
+    ...
+    TypeError: read_log: no option 'blocksize'; expected one of chars_per_token, format, block_size, order, template, tokenizer, model_field, model, salt_field, allow_partial
+    """
+    names = [f.name for f in dataclasses.fields(ReadOptions)]
+    for name in choices:
+        if name not in names:
+            raise TypeError(f"read_log: no option {name!r}; expected one of {', '.join(names)}")
+    return dataclasses.replace(options, **choices)  # type: ignore[arg-type]

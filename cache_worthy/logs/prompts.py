@@ -74,6 +74,8 @@ class Prompt:
         The log may hold only a beginning, and nothing in the record says so.
     characters : int or None
         Of the text, where the record has it beside the token ids.
+    yearless : bool
+        The time may lack its year; one half a year before the last is of the next year.
     """
 
     content: Blocks | Tokens | Chat | str
@@ -92,6 +94,7 @@ class Prompt:
     unfinished: bool = False
     may_be_cut: bool = False
     characters: int | None = None
+    yearless: bool = False
 
 
 class Unusable(Exception):

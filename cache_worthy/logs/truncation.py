@@ -54,8 +54,16 @@ class Lengths:
         self._seen: set[int] = set()
         self._equal: set[int] = set()
 
-    def watch(self, place: int, length: int, whole: int, last: BlockId | None) -> None:
-        """A line with a text or ids, ``length`` of them.
+    def watch(
+        self,
+        place: int,
+        length: int,
+        *,
+        whole: int,
+        last: BlockId | None,
+        characters: int | None = None,
+    ) -> None:
+        """A line with a text or ids.
 
         Parameters
         ----------
@@ -67,22 +75,21 @@ class Lengths:
             Whole blocks in them.
         last : int, str or None
             Last block id: it tells prompts apart.
+        characters : int or None
+            Of the text, where the line has one beside its ids.
         """
+        if characters is not None:
+            longest = self._both.longer(max(characters, length))
+            if characters == length >= CUT_LENGTH:
+                if len(self._equal) < SEEN_LENGTHS:
+                    self._equal.add(length)
+                if longest:
+                    self._both.add(place, whole, last)
+            return
         if len(self._seen) < SEEN_LENGTHS:
             self._seen.add(length)
         if self._one.longer(length):
             self._one.add(place, whole, last)
-
-    def watch_both(
-        self, place: int, characters: int, ids: int, whole: int, last: BlockId | None
-    ) -> None:
-        """A line with a text and ids."""
-        longest = self._both.longer(max(characters, ids))
-        if characters == ids >= CUT_LENGTH:
-            if len(self._equal) < SEEN_LENGTHS:
-                self._equal.add(ids)
-            if longest:
-                self._both.add(place, whole, last)
 
     def judge(self, requests: int) -> tuple[dict[int, int], int]:
         """Whole blocks of the requests that are cut, by place, and how many only may be.
@@ -90,10 +97,10 @@ class Lengths:
         Examples
         --------
         >>> lengths = Lengths()
-        >>> lengths.watch_both(0, 4000, 4000, 250, 7)
+        >>> lengths.watch(0, 4000, characters=4000, whole=250, last=7)
         >>> lengths.judge(1)
         ({}, 1)
-        >>> lengths.watch_both(1, 4000, 4000, 250, 8)
+        >>> lengths.watch(1, 4000, characters=4000, whole=250, last=8)
         >>> lengths.judge(2)
         ({0: 250, 1: 250}, 0)
         """

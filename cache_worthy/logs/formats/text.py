@@ -18,8 +18,9 @@ def detect(record: Record) -> str | None:
 
 
 def accept(record: Record, field: str) -> str | None:
-    """As the first one; the reader refuses another field."""
-    return detect(record)
+    """As the first one, in the same field."""
+    found = detect(record)
+    return found if field in ("", found) else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:

@@ -99,6 +99,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
             answers=1 if details else _answers(rest),
             unfinished=details,
             may_be_cut=True,
+            yearless=True,
             characters=None if text is None or tokens is None else len(text),
         ),
     )

@@ -210,11 +210,11 @@ MISTAKES: list[tuple[str, str, object, str]] = [
      lambda text, size, root: tuple(text[:n] for n in range(size, len(text) + 1, size)),
      "text.jsonl"),
     ("every turn a request", "formats.conversations.turns", lambda m: range(1, len(m)), "lmsys.jsonl"),
-    ("the finish is a request", "session._Reading._again", lambda self, prompt: True, "sglang.jsonl"),
+    ("the finish is a request", "intake.Intake._again", lambda self, prompt: True, "sglang.jsonl"),
     ("failed spans kept", "formats.otel._failed", lambda span, found: False, "otlp.json"),
     ("values of the protocol taken as they are", "formats.otel._plain",
      lambda value: next(iter(value.values())) if len(value) == 1 else value, "otlp.json"),
-    ("pages not taken apart", "session._unwrapped", lambda records: records, "langfuse_pages.json"),
+    ("pages not taken apart", "session.unpaged", lambda records: records, "langfuse_pages.json"),
     ("the first id list of a line", "formats.vllm._tokens", lambda rest: [9, 9], "vllm.log"),
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from cache_worthy.logs import records as reader
+from cache_worthy.logs import rows as reader
 from cache_worthy.logs import source
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.records import read_records

