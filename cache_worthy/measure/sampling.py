@@ -45,6 +45,7 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.policy import BASELINE, PolicyTable
 from cache_worthy.advise.sections import SECTIONS
 from cache_worthy.errors import UsageError
+from cache_worthy.measure.floor import at_least
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.radix.replay import ReplayResult
@@ -483,3 +484,14 @@ def report(
         whole_log=("input", "workload", "worth", "pin"),
         not_answered=() if whole else tuple(SECTIONS),
     )
+
+
+def require_answered(capacity: int | None, replays: SampledReplays) -> None:
+    """Refuse a capacity that the sample cannot answer."""
+    if capacity is not None and capacity < replays.least:
+        raise UsageError(
+            f"capacity {capacity / 2**30:.4f} GiB is under what --sample "
+            f"{replays.sample.fraction:g} can answer: {replays.least / 2**30:.4f} GiB (fraction "
+            f"{at_least(replays.least, replays.working_set)} of the working set)\n  give at least that, "
+            "a larger sample, or none"
+        )
