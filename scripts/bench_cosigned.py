@@ -18,10 +18,11 @@ from measuring import Results, arguments, positive
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
 from cache_worthy.sim.radix.policies.lru import LRU
-from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.trace import load_trace, paths_of
 
 REPEATS = 7
@@ -30,7 +31,7 @@ PERCENTS = (2, 5, 10, 25)
 
 def fresh(
     forest: PrefixForest, policy: type[EvictionPolicy], capacity: int, engine: Engine
-) -> ReplayResult:
+) -> Outcome:
     """One replay under a new policy."""
     return replay(forest, policy(), capacity, engine=engine)
 
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
             },
             args.repeats,
         )
-        events = result.requests + result.evictions
+        events = len(result.matched) + result.evictions
         for engine in ("interned", "nodes"):
             results.figure(
                 f"cosigned at {percent} percent",

@@ -37,8 +37,8 @@ from cache_worthy.measure.sampling import (
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import EvictionPolicy
-from cache_worthy.sim.radix.replay import ReplayResult
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.workers import SERIAL, Workers
@@ -191,7 +191,7 @@ def analyze(
         if isinstance(log.requests, RequestTable)
         else [r.input_length for r in log.requests]
     )
-    recommended: ReplayResult | None = None
+    recommended: Outcome | None = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.measure.replays import Replays
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.radix.replay import ReplayResult
 
 FRACTIONS = (0.02, 0.05, 0.10, 0.25)
 """Capacities of the table beside the floor, the recommendation and the user's own."""
@@ -167,7 +167,7 @@ def measure_policies(
 
 
 def _verdict(
-    results: Mapping[str, ReplayResult],
+    results: Mapping[str, Outcome],
     best: str,
     least: int,
     compulsory: int,
