@@ -19,10 +19,11 @@ from measuring import Results, arguments, positive
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
 from cache_worthy.sim.radix.policies.lru import LRU
-from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.trace import paths_of
 
 REPEATS = 7
@@ -31,7 +32,7 @@ PERCENTS = (2, 5, 10, 25)
 
 def fresh(
     forest: PrefixForest, policy: type[EvictionPolicy], capacity: int, engine: Engine
-) -> ReplayResult:
+) -> Outcome:
     """One replay under a new policy."""
     return replay(forest, policy(), capacity, engine=engine)
 
@@ -63,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
             },
             args.repeats,
         )
-        events = result.requests + result.evictions
+        events = len(result.matched) + result.evictions
         for engine in ("interned", "nodes"):
             results.figure(
                 f"cosigned at {percent} percent",

@@ -8,7 +8,6 @@ Exit code: 0 all hold (and the control fails as it must), 1 otherwise.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Iterable
@@ -116,10 +115,7 @@ def main(argv: list[str] | None = None) -> int:
         forest = build_forest(paths_of(read_log(args.traces / f"{trace}_trace.jsonl").requests))
         for percent in PERCENTS:
             capacity = percent * forest.distinct * BlockSize().block // 100
-            pair = [
-                dataclasses.replace(replay(forest, POLICIES[p](), capacity), policy="")
-                for p in ("lru", "recursive_lru")
-            ]
+            pair = [replay(forest, POLICIES[p](), capacity) for p in ("lru", "recursive_lru")]
             text = f"{trace} at {percent} percent: every field, {pair[0].evictions} evictions"
             lines.append((pair[0] == pair[1] and pair[0].evictions > 0, text))
     ok = all(good for good, _ in lines)

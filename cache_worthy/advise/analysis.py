@@ -22,17 +22,23 @@ from cache_worthy.advise.server import Engine, EngineAdvice, advise, gpu_room
 from cache_worthy.advise.splits import Splits, measure_splits
 from cache_worthy.advise.tails import Tails, measure_tails
 from cache_worthy.advise.workload import Workload, Worth, measure_workload, measure_worth
-from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log, Records
 from cache_worthy.measure.cost_curve import CostCurve
+from cache_worthy.measure.floor import require_floor
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays
-from cache_worthy.measure.sampling import SampledReplays, SampleReport, draw, report
+from cache_worthy.measure.sampling import (
+    SampledReplays,
+    SampleReport,
+    draw,
+    report,
+    require_answered,
+)
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import EvictionPolicy
-from cache_worthy.sim.radix.replay import ReplayResult
 from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.workers import SERIAL, Workers
@@ -185,7 +191,7 @@ def analyze(
         if isinstance(log.requests, RequestTable)
         else [r.input_length for r in log.requests]
     )
-    recommended: ReplayResult | None = None
+    recommended: Outcome | None = None
     if worth.worth_caching:
         require_floor(chosen, forest, size)
         replays = Replays(forest, size, cost, options.own_policies, workers)
@@ -326,35 +332,3 @@ def analyze(
         sample=sampled,
         causes=causes,
     )
-
-
-def require_floor(capacity: int | None, forest: PrefixForest, size: BlockSize) -> None:
-    """Refuse a capacity that cannot hold the deepest request's own path."""
-    floor = forest.depth * size.block
-    if capacity is not None and capacity < floor:
-        raise UsageError(
-            f"capacity {capacity / 2**30:.4f} GiB = {_blocks(capacity // size.block)} is under the "
-            f"floor of this log: its deepest request alone needs {_blocks(forest.depth)} = "
-            f"{floor / 2**30:.4f} GiB\n  (fraction {_up(forest.depth, forest.distinct)} of the "
-            "working set); give at least that"
-        )
-
-
-def require_answered(capacity: int | None, replays: SampledReplays) -> None:
-    """Refuse a capacity that the sample cannot answer."""
-    if capacity is not None and capacity < replays.least:
-        raise UsageError(
-            f"capacity {capacity / 2**30:.4f} GiB is under what --sample "
-            f"{replays.sample.fraction:g} can answer: {replays.least / 2**30:.4f} GiB (fraction "
-            f"{_up(replays.least, replays.working_set)} of the working set)\n  give at least that, "
-            "a larger sample, or none"
-        )
-
-
-def _blocks(number: int) -> str:
-    return f"{number} block{'' if number == 1 else 's'}"
-
-
-def _up(part: int, whole: int) -> str:
-    """A fraction rounded up, so that the printed value is itself allowed."""
-    return f"{-(-part * 10**6 // whole) / 10**6:.6f}"

@@ -35,7 +35,7 @@ from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.radix.replay import ReplayResult
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
 
 NEW = ("shorter_than_a_block", "tool_order", "near_identical_start", "new_start", "new_below")
@@ -190,7 +190,7 @@ def measure_causes(
     block_tokens: int,
     known: Sequence[int],
     evidence: Evidence,
-    result: ReplayResult | None,
+    result: Outcome | None,
     show_text: bool = True,
 ) -> Causes | None:
     """Divide what had to be computed by cause; None where there is nothing to compute.
@@ -209,7 +209,7 @@ def measure_causes(
         Of :func:`~cache_worthy.measure.per_request.known_blocks`.
     evidence : Evidence
         Kept while reading.
-    result : ReplayResult or None
+    result : Outcome or None
         The replay at the recommended capacity, where there is one.
     show_text : bool
         Whether characters of prompts may stand in the result.

@@ -21,8 +21,8 @@ from cache_worthy.advise.policy import BASELINE
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.radix.pins import held_floor, hold
 from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.radix.replay import held_floor, hold
 
 
 @dataclass(frozen=True, slots=True)

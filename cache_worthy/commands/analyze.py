@@ -107,9 +107,9 @@ def _check_files(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advise.analysis import Options, analyze
-    from cache_worthy.advise.policy import user_factory
     from cache_worthy.documents import document
     from cache_worthy.measure.cost_curve import load_curve
+    from cache_worthy.measure.user_policy import user_factory
     from cache_worthy.report.terminal import render
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.radix.policies import POLICIES

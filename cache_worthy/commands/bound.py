@@ -161,8 +161,8 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
 
 def run(args: argparse.Namespace) -> int:
     """Bound and print."""
-    from cache_worthy.advise.analysis import require_floor
     from cache_worthy.documents import document
+    from cache_worthy.measure.floor import require_floor
     from cache_worthy.oracles.bound.certificate import to_json as certificate_json
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
     from cache_worthy.oracles.bound.offline import offline_bound

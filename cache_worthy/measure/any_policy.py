@@ -240,8 +240,8 @@ def replay_engine(args: argparse.Namespace) -> Replay:
     UsageError, InputError
         For a bad option, or a capacity that cannot serve the log.
     """
-    from cache_worthy.advise.analysis import require_floor
     from cache_worthy.console import note
+    from cache_worthy.measure.floor import require_floor
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of
@@ -281,9 +281,9 @@ def replay_radix(args: argparse.Namespace) -> Replay:
     UsageError, InputError
         For a bad option, or a capacity that cannot serve the log.
     """
-    from cache_worthy.advise.analysis import require_floor
-    from cache_worthy.advise.policy import resolve_policy
+    from cache_worthy.measure.floor import require_floor
     from cache_worthy.measure.replays import run_policy
+    from cache_worthy.measure.user_policy import resolve_policy
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.forest import build_forest
     from cache_worthy.sim.trace import paths_of

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.radix.replay import ReplayResult
+from cache_worthy.sim.outcome import Outcome
 
 
 def known_blocks(forest: PrefixForest) -> list[int]:
@@ -72,7 +72,7 @@ def summed(table: Sequence[int], counts: Counter[int]) -> int:
 
 
 def require_sums(
-    forest: PrefixForest, table: Sequence[int], known: Sequence[int], result: ReplayResult
+    forest: PrefixForest, table: Sequence[int], known: Sequence[int], result: Outcome
 ) -> None:
     """Raise unless the parts of the requests sum to the replay's own totals.
 
@@ -82,7 +82,7 @@ def require_sums(
         Cumulative cost by depth.
     known : sequence of int
         Of :func:`known_blocks`.
-    result : ReplayResult
+    result : Outcome
 
     Raises
     ------

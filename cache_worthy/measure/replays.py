@@ -17,9 +17,10 @@ from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose as fast
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
-from cache_worthy.sim.radix.replay import ReplayResult, replay
+from cache_worthy.sim.radix.replay import replay
 from cache_worthy.workers import SERIAL, Threads, Workers
 
 WEIGHS: dict[str, frozenset[str]] = {
@@ -85,7 +86,7 @@ class Replays:
         self.count = 0
         self._base = base
         self.workers = workers
-        self._kept: dict[tuple[str, int], ReplayResult] = {}
+        self._kept: dict[tuple[str, int], Outcome] = {}
         self._matched: dict[tuple[str, int], Counter[int]] = {}
 
     @property
@@ -154,7 +155,7 @@ class Replays:
             _load(policy)
         return Threads(min(THREADS, os.cpu_count() or 1))
 
-    def run(self, policy: str, capacity: int) -> ReplayResult:
+    def run(self, policy: str, capacity: int) -> Outcome:
         """The replay under ``policy`` at ``capacity`` bytes, run now if it was not before."""
         key = (policy, capacity // self.size.block)
         found = self._kept.get(key)
@@ -165,7 +166,7 @@ class Replays:
             found if found.capacity == capacity else dataclasses.replace(found, capacity=capacity)
         )
 
-    def run_pinned(self, policy: str, capacity: int, pinned: Iterable[int]) -> ReplayResult:
+    def run_pinned(self, policy: str, capacity: int, pinned: Iterable[int]) -> Outcome:
         """A replay in which static nodes never leave; not kept."""
         return run_policy(
             policy,
@@ -177,14 +178,14 @@ class Replays:
             pinned,
         )
 
-    def matched(self, policy: str, result: ReplayResult) -> Counter[int]:
+    def matched(self, policy: str, result: Outcome) -> Counter[int]:
         """Requests of a replay of this object by the blocks matched; counted once."""
         key = (policy, result.capacity // self.size.block)
         if key not in self._matched:
             self._matched[key] = by_depth(result.matched)
         return self._matched[key]
 
-    def _priced(self, policy: str, capacity: int) -> ReplayResult | None:
+    def _priced(self, policy: str, capacity: int) -> Outcome | None:
         """What ``policy`` did under the base's cost, at this one; None if it may do other things."""
         base = self._base
         if base is None or policy not in POLICIES:
@@ -207,7 +208,7 @@ class Replays:
 Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 
-def _replay(forest: PrefixForest, item: Item) -> ReplayResult:
+def _replay(forest: PrefixForest, item: Item) -> Outcome:
     policy, factory, capacity, size, cost = item
     fast.expect_many(forest.requests)  # a process of its own has not heard it
     result = run_policy(policy, factory, forest, capacity, size, cost)
@@ -240,7 +241,7 @@ def run_policy(
     size: BlockSize,
     cost: DepthFn,
     pinned: Iterable[int] = (),
-) -> ReplayResult:
+) -> Outcome:
     """Replay; an error inside a user's policy becomes one clear line."""
     if name in POLICIES:
         return replay(forest, factory(), capacity, size, cost, pinned=pinned)

@@ -45,9 +45,10 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.policy import BASELINE, PolicyTable
 from cache_worthy.advise.sections import SECTIONS
 from cache_worthy.errors import UsageError
+from cache_worthy.measure.floor import at_least
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.forest import PrefixForest, build_forest
-from cache_worthy.sim.radix.replay import ReplayResult
+from cache_worthy.sim.outcome import Outcome
 
 SHARED = 0.01
 """A block that more than this share of the requests pass is kept with every sample."""
@@ -338,25 +339,25 @@ class SampledReplays(Replays):
         """As in the base class, on the sample."""
         self._of_sample.ahead(((p, self._scaled(c)) for p, c in pairs), step, what)
 
-    def run(self, policy: str, capacity: int) -> ReplayResult:
+    def run(self, policy: str, capacity: int) -> Outcome:
         """The estimate for the log."""
         found = self._of_sample.run(policy, self._scaled(capacity))
         sample, forest = self.sample, self.forest
         outside, own = sample.log_blocks - sample.shared, sample.own
         excess = found.total_cost - self._of_sample.compulsory_cost
         reused = found.block_references - found.distinct_blocks
-        return ReplayResult(
-            policy=policy,
+        hits = found.hit_blocks * (forest.references - forest.distinct) // reused
+        return Outcome(
             capacity=capacity,
-            requests=forest.requests,
             block_references=forest.references,
             distinct_blocks=forest.distinct,
-            hit_blocks=found.hit_blocks * (forest.references - forest.distinct) // reused,
+            hit_blocks=hits,
+            block_misses=forest.references - hits,
             total_cost=self.compulsory_cost
             + excess * (self.uncached_cost - self.compulsory_cost) // self._avoidable,
             compulsory_cost=self.compulsory_cost,
             evictions=found.evictions * outside // own,
-            evicted_once=found.evicted_once * outside // own,
+            evicted_once=(found.evicted_once or 0) * outside // own,
             evicted_size=found.evicted_size * outside // own,
             resident_size=min(capacity, found.resident_size * outside // own),
             matched=(),
@@ -483,3 +484,14 @@ def report(
         whole_log=("input", "workload", "worth", "pin"),
         not_answered=() if whole else tuple(SECTIONS),
     )
+
+
+def require_answered(capacity: int | None, replays: SampledReplays) -> None:
+    """Refuse a capacity that the sample cannot answer."""
+    if capacity is not None and capacity < replays.least:
+        raise UsageError(
+            f"capacity {capacity / 2**30:.4f} GiB is under what --sample "
+            f"{replays.sample.fraction:g} can answer: {replays.least / 2**30:.4f} GiB (fraction "
+            f"{at_least(replays.least, replays.working_set)} of the working set)\n  give at least that, "
+            "a larger sample, or none"
+        )

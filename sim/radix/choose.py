@@ -1,6 +1,6 @@
-"""When machine code is worth its start: loading it takes longer than a replay of a small log.
+"""When to use the compiled engine: loading it takes longer than the replay of a small log.
 
-Whatever is decided here, results are the same; only time and memory are not.
+The choice changes time and memory, never a result.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import importlib
 from functools import cache
 
 SINGLE_FROM = 100_000
-"""Requests from which one replay alone takes longer in Python than loading the machine code."""
+"""Requests from which a single replay in Python takes longer than loading the machine code."""
 
 MANY_FROM = 3_000
 """Requests from which the replays of a whole analysis do."""
 
 LOADED_FROM = 100
-"""Requests from which a replay gains once it is loaded."""
+"""Requests from which a replay gains once the machine code is loaded."""
 
 _loaded = False
 
@@ -26,10 +26,10 @@ on_disk = True
 
 @cache
 def available() -> bool:
-    """Whether numba is installed, works with the numpy beside it and may compile.
+    """Whether numba is installed, works with the installed numpy and may compile.
 
-    Without that (``NUMBA_DISABLE_JIT``) the kernels would be slower than the plain engine, and their
-    products of numpy's 32-bit integers would overflow.
+    Where it may not (``NUMBA_DISABLE_JIT``) the kernels would be slower than the plain engine, and
+    their products of numpy's 32-bit integers would overflow.
     """
     try:
         numba = importlib.import_module("numba")
@@ -39,13 +39,13 @@ def available() -> bool:
 
 
 def expect_many(requests: int) -> None:
-    """Say that many replays of a log of this size follow."""
+    """Announce many replays of a log of this size."""
     global _loaded
     _loaded = _loaded or (requests >= MANY_FROM and available())
 
 
 def wanted(requests: int) -> bool:
-    """Whether a replay of a log of this size should run as machine code."""
+    """Whether to replay a log of this size as machine code."""
     global _loaded
     if requests < (LOADED_FROM if _loaded else SINGLE_FROM) or not available():
         return False

@@ -26,6 +26,7 @@ Compiling takes seconds once; the machine code is kept beside this file, or wher
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import math
 import pickle
@@ -34,7 +35,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ from numpy.typing import NDArray
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.radix import choose as fast
-from cache_worthy.sim.radix.interned import Tally
+from cache_worthy.sim.outcome import Outcome
+from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.policies.base import KeyRule
 from cache_worthy.sim.radix.policies.cosigned import ROUNDING
 
@@ -70,6 +71,9 @@ _BROKEN = {
     6: "an account ran out below the level",
 }
 
+KERNELS = ("lru", "rules", "cosigned")
+"""Their names, which are those of their modules."""
+
 _LEVELS = {"none": 0, "max": 1, "last": 2}
 
 
@@ -80,7 +84,7 @@ def replay_compiled(
     sizes: Sequence[int],
     costs: Sequence[int],
     held: bytearray | None = None,
-) -> Tally | None:
+) -> Outcome | None:
     """As :func:`~cache_worthy.sim.radix.interned.replay_interned`; None where it cannot be exact.
 
     Raises
@@ -98,7 +102,7 @@ def replay_compiled(
         return None
     if held is None and rule.base == "clock" and _within_a_clock(found[1]):
         counts = _run("lru", *where, matched)
-        return _tally(forest, sizes, costs, matched, *map(int, counts))
+        return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
     counts = _run(
         "rules",
         *where,
@@ -108,7 +112,7 @@ def replay_compiled(
         held is not None, np.frombuffer(held or bytearray(1), np.uint8),
         matched,
     )  # fmt: skip
-    return _tally(forest, sizes, costs, matched, *map(int, counts))
+    return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
 
 
 def _within_a_clock(weights: NDArray[np.float64]) -> bool:
@@ -122,7 +126,7 @@ def _within_a_clock(weights: NDArray[np.float64]) -> bool:
 
 def replay_cosigned(
     forest: PrefixForest, capacity: int, sizes: Sequence[int], costs: Sequence[int]
-) -> Tally | None:
+) -> Outcome | None:
     """As the node engine under :class:`~cache_worthy.sim.radix.policies.cosigned.Cosigned`, in floats.
 
     Returns None, and raises, as :func:`replay_compiled`.
@@ -141,15 +145,16 @@ def replay_cosigned(
         _ranks(forest), *found, forest.depth + 1, ROUNDING,
         matched,
     )  # fmt: skip
-    return _tally(forest, sizes, costs, matched, *map(int, counts))
+    return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
 
 
 #: Not a policy: the cost of every pair of depths as a double.
 _COST = KeyRule(base="level", weight=lambda size, cost, depth: cost)
 
 
-def _tally(
+def _outcome(
     forest: PrefixForest,
+    capacity: int,
     sizes: Sequence[int],
     costs: Sequence[int],
     matched: NDArray[np.int32],
@@ -159,7 +164,7 @@ def _tally(
     once: int,
     evicted: int,
     used: int,
-) -> Tally:
+) -> Outcome:
     """What the kernel found, in exact integers."""
     if status == 1:
         raise InvariantError(f"request {where}: nothing can leave")
@@ -176,14 +181,20 @@ def _tally(
     loaded = sum(n * sizes[depth] for n, depth in pairs)
     if (loaded - used - evicted) % (1 << 64):
         raise InvariantError(f"{evicted} evicted, but {loaded} loaded and {used} resident")
-    return Tally(
+    references, hits = forest.references, sum(n * depth for depth, n in enumerate(found))
+    return Outcome(
+        capacity=capacity,
+        block_references=references,
+        distinct_blocks=forest.distinct,
+        hit_blocks=hits,
+        block_misses=references - hits,
         total_cost=sum(n * costs[depth] for n, depth in pairs),
+        compulsory_cost=forest.compulsory(costs),
         evictions=evictions,
-        evicted_once=once,
         evicted_size=loaded - used,
         resident_size=used,
-        hit_blocks=sum(n * depth for depth, n in enumerate(found)),
         matched=_as_ints(matched),
+        evicted_once=once,
     )
 
 
@@ -319,13 +330,11 @@ def _run(name: str, *arguments: Any) -> Any:
         with _uninterrupted():
             return _kernels()[name](*arguments)
     except (OSError, EOFError, pickle.UnpicklingError) as error:
-        from cache_worthy.sim.radix import kernels
-
-        if fast.on_disk and not isinstance(error, OSError):
-            for file in Path(kernels.rules.stats.cache_path).glob("kernels.*.nb[ci]"):  # type: ignore[attr-defined]
-                file.unlink(missing_ok=True)
-        fast.on_disk = False
-        importlib.reload(kernels)
+        if choose.on_disk and not isinstance(error, OSError):
+            _forget()
+        choose.on_disk = False
+        for module in _modules():
+            importlib.reload(module)
         _kernels.cache_clear()
         with _uninterrupted():
             return _kernels()[name](*arguments)
@@ -361,6 +370,42 @@ def _uninterrupted() -> Iterator[None]:
 @cache
 def _kernels() -> dict[str, Callable[..., Any]]:
     """The machine code, compiled or loaded at the first call."""
-    from cache_worthy.sim.radix import kernels
+    common, *modules = _modules()
+    if choose.on_disk:
+        _forget_stale(Path(str(common.__file__)))
+    return {name: getattr(module, name) for name, module in zip(KERNELS, modules, strict=True)}
 
-    return {"lru": kernels.lru, "rules": kernels.rules, "cosigned": kernels.cosigned}
+
+def _modules() -> list[ModuleType]:
+    """What the kernels share, and the module of each."""
+    package = "cache_worthy.sim.radix.kernels"
+    return [importlib.import_module(f"{package}.{n}") for n in ("common", *KERNELS)]
+
+
+def _kept() -> Path | None:
+    """The folder in which numba keeps the machine code; None where it found none."""
+    kept = _modules()[0].books.stats.cache_path
+    return None if kept is None else Path(kept)
+
+
+def _forget() -> None:
+    """Remove the machine code that is kept."""
+    folder = _kept()
+    for file in [] if folder is None else folder.glob("*.nb[ci]"):
+        file.unlink(missing_ok=True)
+
+
+def _forget_stale(shared: Path) -> None:
+    """Remove machine code made with another version of what the kernels share.
+
+    numba compares the file of a kernel alone.
+    """
+    folder = _kept()
+    if folder is None:
+        return
+    stamp, digest = folder / "common.sha256", hashlib.sha256(shared.read_bytes()).hexdigest()
+    with contextlib.suppress(OSError):
+        if not stamp.exists() or stamp.read_text() != digest:
+            _forget()
+            folder.mkdir(parents=True, exist_ok=True)
+            stamp.write_text(digest)

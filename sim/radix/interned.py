@@ -13,25 +13,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies.base import KeyRule
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What an engine counts."""
-
-    total_cost: int
-    evictions: int
-    evicted_once: int
-    evicted_size: int
-    resident_size: int
-    hit_blocks: int
-    matched: Sequence[int]
 
 
 def replay_interned(
@@ -41,7 +28,7 @@ def replay_interned(
     sizes: Sequence[int],
     costs: Sequence[int],
     held: bytearray | None = None,
-) -> Tally:
+) -> Outcome:
     """Replay ``forest`` under the policy that ``rule`` states.
 
     Parameters
@@ -56,10 +43,6 @@ def replay_interned(
         Per static node 1 where it never leaves once loaded; closed under parents. Loaded blocks
         are then divided where the held ones end, so an online node is held whole or not at all.
         A held one counts a child too many, which keeps it out of the heap at no cost elsewhere.
-
-    Returns
-    -------
-    Tally
 
     Raises
     ------
@@ -244,4 +227,18 @@ def replay_interned(
         whole = sum(sizes[end[n]] - sizes[start[n]] for n in compress(range(len(up)), held))
         if held_loaded != whole or any(h and not r for h, r in zip(held, resident, strict=False)):
             raise InvariantError(f"{whole} held, {held_loaded} loaded: a held node left")
-    return Tally(total, evictions, evicted_once, evicted_size, used, sum(matched), matched)
+    references, hits = forest.references, sum(matched)
+    return Outcome(
+        capacity=capacity,
+        block_references=references,
+        distinct_blocks=forest.distinct,
+        hit_blocks=hits,
+        block_misses=references - hits,
+        total_cost=total,
+        compulsory_cost=forest.compulsory(costs),
+        evictions=evictions,
+        evicted_size=evicted_size,
+        resident_size=used,
+        matched=tuple(matched),
+        evicted_once=evicted_once,
+    )

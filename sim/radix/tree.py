@@ -82,12 +82,12 @@ class RadixTree:
         self.nodes: dict[int, Node] = {}
         self.used = 0
         self._next = 1
-        self._size_fn = size_fn
-        self._cost_fn = cost_fn
+        self.size_fn = size_fn
+        self.cost_fn = cost_fn
 
     def _measure(self, node: Node) -> None:
-        node.size = self._size_fn(node.blocks, node.depth)
-        node.cost = self._cost_fn(node.blocks, node.depth)
+        node.size = self.size_fn(node.blocks, node.depth)
+        node.cost = self.cost_fn(node.blocks, node.depth)
         if node.size <= 0 or node.cost < 0:
             raise InvariantError(f"{node!r}: size {node.size} must be > 0, cost {node.cost} >= 0")
 
@@ -182,7 +182,7 @@ class RadixTree:
                 raise InvariantError(f"{node!r} is not among its parent's children")
             if node.depth != parent.depth + len(parent.blocks):
                 raise InvariantError(f"{node!r} does not start where its parent ends")
-            if node.size != self._size_fn(node.blocks, node.depth):
+            if node.size != self.size_fn(node.blocks, node.depth):
                 raise InvariantError(f"{node!r} has size {node.size}, not that of its blocks")
             total += node.size
         if total != self.used:

@@ -87,7 +87,7 @@ class N:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Counted:
     """What must equal the engines' result."""
 
     total_cost: int
@@ -297,7 +297,7 @@ def naive_replay(
     capacity: int,
     shape: Shape,
     rules: Rules = THE_RULES,
-) -> Outcome:
+) -> Counted:
     """Replay; time about a logarithm an eviction plus the blocks of the paths."""
     run = Replay(policy, shape, capacity, rules)
     for path in paths:
@@ -307,7 +307,7 @@ def naive_replay(
         shape.a * BLOCK_TOKENS + shape.b * BLOCK_TOKENS**2 * (2 * depth + 1)
         for depth in firsts.values()
     )
-    return Outcome(
+    return Counted(
         total_cost=run.total,
         compulsory_cost=compulsory,
         distinct_blocks=len(firsts),

@@ -16,10 +16,11 @@ from random import Random
 import pytest
 
 from cache_worthy.oracles.optimum.optimal import optimal_cost
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.policies.base import EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
-from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.radix.tree import Node
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.theory.algorithms import run
@@ -59,7 +60,7 @@ def shared(rng: Random, *, flat: bool = False) -> tuple[Instance, int]:
 
 def simulate(
     instance: Instance, policy: EvictionPolicy, k: int, engine: Engine = "heap"
-) -> ReplayResult:
+) -> Outcome:
     """The same instance through the trace simulator."""
 
     def size(blocks: Sequence[BlockId], depth: int) -> int:
@@ -223,5 +224,5 @@ def test_work_an_event_does_not_grow_with_the_resident_tree() -> None:
         policy = Cosigned(Fraction)
         result = replay(paths, policy, children + 1, size, cost)
         assert result.evictions > children
-        work.append(policy.entries / (result.requests + result.evictions))
+        work.append(policy.entries / (len(result.matched) + result.evictions))
     assert work[1] <= 1.1 * work[0]

@@ -1,7 +1,7 @@
 """The interface of an eviction policy.
 
-It mirrors the eviction strategy of SGLang's radix cache (a priority a node, lowest goes first)
-and adds ``on_split``: a radix cache splits nodes, and a split must not look like an eviction and
+It mirrors the eviction strategy of SGLang's radix cache (one priority per node; the lowest is
+evicted first) and adds ``on_split``: a radix cache splits nodes, and a split must not look like an eviction and
 an insertion, or a node's age resets for a reason that the workload never caused.
 """
 
@@ -74,6 +74,17 @@ class EvictionPolicy(ABC):
         reference engine holds one against the other.
         """
         raise NotImplementedError(f"policy {self.name} chooses and has no choose()")
+
+    @classmethod
+    def own_rule(cls) -> KeyRule | None:
+        """The key rule that this very class declares; a subclass of it may rank otherwise."""
+        rule: KeyRule | None = cls.__dict__.get("key_rule")
+        return rule
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the compiled engine can run this policy."""
+        return self.own_rule() is not None
 
     @abstractmethod
     def priority(self, node: Node, clock: int) -> Priority:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from naive_replay import POLICY_NAMES, Shape, naive_replay
+from naive_replay import POLICY_NAMES, Counted, Shape, naive_replay
 
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import interned
-from cache_worthy.sim.radix.interned import Tally
 from cache_worthy.sim.radix.policies import POLICIES
 
 MODEL = Model(name="small", layers=1, d_model=8, heads=1, kv_heads=1, head_dim=8, d_ff=16)
@@ -25,7 +25,7 @@ SIZE, COST = BlockSize(MODEL), BlockCost(MODEL)
 SHAPE = Shape(a=MODEL.linear, b=MODEL.quadratic, block_bytes=SIZE.block)
 SOURCE = Path(interned.__file__).read_text(encoding="utf-8")
 
-Engine = Callable[..., Tally]
+Engine = Callable[..., Outcome]
 
 #: What is broken, the engine's text, and what stands there instead.
 MUTANTS: tuple[tuple[str, str, str], ...] = (
@@ -83,8 +83,8 @@ def engine_of(source: str) -> Engine:
     return engine
 
 
-#: What the transcription has as well; the blocks hit are the sum of those matched.
-FACTS = tuple(name for name in Tally.__slots__ if name != "hit_blocks")
+#: What the transcription has as well.
+FACTS = Counted.__slots__
 
 
 def facts(result: object, names: tuple[str, ...] = FACTS) -> list[object]:

@@ -7,32 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from radix_cases import block_paths, engines_of
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.radix.replay import Engine, replay
+from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import BlockId, paths_of
-
-
-def engines_of(policy: str) -> list[Engine]:
-    """The engines that can run a policy: interned and compiled need a key rule, heap static priorities."""
-    able: list[Engine] = ["reference"]
-    if not POLICIES[policy].dynamic:
-        able.append("heap")
-    if POLICIES[policy].key_rule is not None:
-        able.append("interned")
-    if POLICIES[policy].key_rule is not None or policy == "cosigned":
-        able.append("compiled")
-    return able
-
-
-@st.composite
-def block_paths(draw: st.DrawFn) -> list[tuple[BlockId, ...]]:
-    """Paths over few symbols, so that they share, split, nest and end inside nodes."""
-    symbols = st.integers(0, draw(st.integers(0, 3)))
-    return draw(st.lists(st.lists(symbols, max_size=7).map(tuple), min_size=1, max_size=40))
 
 
 @pytest.mark.parametrize("policy", POLICIES)

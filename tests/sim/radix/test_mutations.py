@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from naive_replay import (
     POLICY_NAMES,
     THE_RULES,
-    Outcome,
+    Counted,
     Rules,
     Shape,
     capacity_of,
@@ -34,8 +34,9 @@ from naive_replay import (
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
+from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.trace import BlockId, paths_of
 
 ENGINES: tuple[Engine, ...] = ("interned", "heap", "reference")
@@ -133,16 +134,16 @@ SMALL = Model(name="small", layers=1, d_model=8, heads=1, kv_heads=1, head_dim=8
 SMALL_SHAPE = Shape(a=SMALL.linear, b=SMALL.quadratic, block_bytes=BlockSize(SMALL).block)
 
 
-def fields(outcome: Outcome | ReplayResult) -> dict[str, object]:
-    return {name: getattr(outcome, name) for name in Outcome.__slots__}
+def fields(outcome: Counted | Outcome) -> dict[str, object]:
+    return {name: getattr(outcome, name) for name in Counted.__slots__}
 
 
-def by_engine(paths: Paths, policy: str, blocks: int, engine: Engine) -> ReplayResult:
+def by_engine(paths: Paths, policy: str, blocks: int, engine: Engine) -> Outcome:
     size, cost = BlockSize(SMALL), BlockCost(SMALL)
     return replay(paths, POLICIES[policy](), blocks * size.block, size, cost, engine=engine)
 
 
-def by_rules(paths: Paths, policy: str, blocks: int, rules: Rules = THE_RULES) -> Outcome:
+def by_rules(paths: Paths, policy: str, blocks: int, rules: Rules = THE_RULES) -> Counted:
     return naive_replay(
         paths,
         policy,
