@@ -15,8 +15,6 @@ from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, to_json, write_output
 from cache_worthy.measure.any_policy import add_sglang_version
 
-SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""

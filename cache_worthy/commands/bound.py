@@ -30,8 +30,6 @@ from cache_worthy.errors import UsageError
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
 
-SUMMARY = "what any schedule must recompute at one capacity, with a certificate"
-
 INTERRUPTED = 130
 
 LARGEST_COST = 10**300

@@ -11,8 +11,6 @@ import argparse
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, to_json, write_output
 
-SUMMARY = "two analyze --json documents side by side"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, to_json, wrapped, write_output
 
-SUMMARY = "list the log formats with an example record each"
-
 
 @dataclass(frozen=True, slots=True)
 class ListedFormat:

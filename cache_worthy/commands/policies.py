@@ -13,8 +13,6 @@ from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, to_json, wrapped, write_output
 from cache_worthy.measure.any_policy import Listed, listed
 
-SUMMARY = "list the policies with their sources"
-
 
 @dataclass(frozen=True, slots=True)
 class PolicyList:

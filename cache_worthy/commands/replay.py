@@ -14,8 +14,6 @@ from cache_worthy.console import check_output, to_json, write_output
 from cache_worthy.documents import document
 from cache_worthy.measure import any_policy as engine_replay
 
-SUMMARY = "replay a log under one policy at one capacity"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""

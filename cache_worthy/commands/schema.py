@@ -13,8 +13,6 @@ from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, write_output
 from cache_worthy.documents import DOCUMENTS
 
-SUMMARY = "print the JSON Schema of a --json document"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""

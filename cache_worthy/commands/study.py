@@ -24,8 +24,6 @@ from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, to_json, write_output
 from cache_worthy.errors import UsageError
 
-SUMMARY = "measure a real engine with the prefix cache off and on"
-
 RESULTS = "outputs/results.csv"
 LOG_RESULTS = "outputs/log_results.csv"
 PREFIX_LENS = (0, 64, 128, 256)

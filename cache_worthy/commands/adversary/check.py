@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cache_worthy.theory.instance import Instance
 
 LONGEST_BITS = int(4000 * math.log2(10))
-SUMMARY = "run every policy on one instance, beside the exhaustive optimum"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cache_worthy.theory.instance import Number
     from cache_worthy.theory.search.find import Outcome, Runner, SearchResult, Task, Witness
 
-SUMMARY = "search for an instance on which a policy beats k/(k-h+1)"
 EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
 
 

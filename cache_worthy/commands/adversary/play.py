@@ -29,7 +29,6 @@ LANDLORDS = (
     "landlord_clamped",
     "landlord_keys",
 )
-SUMMARY = "play the adaptive phase construction against a live policy"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
