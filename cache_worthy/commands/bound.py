@@ -22,10 +22,10 @@ from cache_worthy.console import (
     Progress,
     check_output,
     note,
-    to_json,
     wrapped,
     write_output,
 )
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
@@ -160,7 +160,6 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
 def run(args: argparse.Namespace) -> int:
     """Bound and print."""
     from cache_worthy.advise.analysis import require_floor
-    from cache_worthy.documents import document
     from cache_worthy.oracles.bound.certificate import to_json as certificate_json
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
     from cache_worthy.oracles.bound.offline import offline_bound

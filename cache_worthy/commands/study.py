@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import Progress, check_output, note, to_json, write_output
+from cache_worthy.console import Progress, check_output, note, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
 RESULTS = "outputs/results.csv"
@@ -129,7 +130,6 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
-    from cache_worthy.documents import document
     from cache_worthy.sim.serving import BLOCK_SIZE
     from cache_worthy.study import prefix as study
 

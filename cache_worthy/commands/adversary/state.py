@@ -20,7 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cache_worthy.console import jsonable
+from cache_worthy.documents import jsonable
 from cache_worthy.errors import UsageError
 from cache_worthy.workers.task import about
 

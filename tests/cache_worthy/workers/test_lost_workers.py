@@ -17,7 +17,7 @@ from dask_cluster import Cluster, first_lines, pid_after_a_moment
 
 import cache_worthy
 from cache_worthy.advise.analysis import Options, analyze
-from cache_worthy.console import to_json
+from cache_worthy.documents import to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.session import read_log
 from cache_worthy.workers import cluster as dask_workers
