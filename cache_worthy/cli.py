@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 
 from cache_worthy import __version__
-from cache_worthy.commands import COMMANDS
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.errors import InputError
-
-
-class _Parser(argparse.ArgumentParser):
-    """An argparse parser whose errors are one line and a hint."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The whole parser, every subcommand included."""
-    parser = _Parser(
-        prog="cache-worthy",
-        description="Advisor and workbench for prefix caching in LLM serving.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"cache-worthy {__version__}")
-    sub = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-    for name in COMMANDS:
-        module = importlib.import_module(f"cache_worthy.commands.{name}")
-        child = sub.add_parser(
-            name.replace("_", "-"),
-            help=module.SUMMARY,
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        module.add_arguments(child)
-        child.set_defaults(run=module.run)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,12 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         _prepare_streams()
-        parser = build_parser()
-        args = parser.parse_args(argv)
-        if args.command is None:
-            parser.print_help()
-            return 2
-        code: int = args.run(args)
+        code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
         return code
     except (UsageError, InputError) as error:
@@ -80,6 +42,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cache-worthy: interrupted", file=sys.stderr)
         return 130
+
+
+def _run(words: list[str]) -> int:
+    if words == ["--version"]:
+        print(
+            f"cache-worthy {__version__}"
+        )  # argparse would take longer to import than Python itself
+        return 0
+    from cache_worthy.commands.parser import build_parser
+
+    # The program's own options take no value, so the first other word names the command.
+    command = next((word for word in words if not word.startswith("-")), "")
+    parser = build_parser({command})
+    args = parser.parse_args(words)
+    if args.command is None:
+        parser.print_help()
+        return 2
+    code: int = args.run(args)
+    return code
 
 
 def _prepare_streams() -> None:

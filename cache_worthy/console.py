@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import math
 import os
 import stat
@@ -13,50 +11,12 @@ import tempfile
 import textwrap
 import threading
 import time
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
 
 TERMINAL = 80
 """Columns that lists and tables keep to."""
-
-
-def jsonable(value: object) -> object:
-    """Dataclasses, tuples and Fractions as plain JSON values; NaN and infinities as None.
-
-    A field with ``metadata={"json": False}`` is left out, one with ``{"optional": True}`` where it
-    is None. `cache_worthy.documents` knows the same rules.
-
-    Examples
-    --------
-    >>> jsonable({"a": (1, float("nan")), "b": Fraction(1, 3)})
-    {'a': [1, None], 'b': '1/3'}
-    """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: jsonable(part)
-            for f in dataclasses.fields(value)
-            if f.metadata.get("json", True)
-            and ((part := getattr(value, f.name)) is not None or not f.metadata.get("optional"))
-        }
-    if isinstance(value, Mapping):
-        return {str(k): jsonable(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else str(value)
-    return value
-
-
-def to_json(value: object) -> str:
-    """Strict JSON: null where a quantity is undefined, never NaN."""
-    text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
-    # A lone surrogate (a log's id or model name) has no UTF-8; its escape is valid JSON.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def check_output(target: str, force: bool, flag: str = "-o") -> None:

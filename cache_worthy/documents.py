@@ -1,8 +1,8 @@
-"""JSON Schema (draft 2020-12) of every document that ``--json`` writes.
+"""Every document that ``--json`` writes, and its JSON Schema (draft 2020-12).
 
-Generated from the annotations of the frozen dataclasses that are written, by the rules of
-:func:`cache_worthy.console.jsonable`, so that a new field stands in the schema without work. The
-descriptions come from the docstrings.
+The schema is generated from the annotations of the frozen dataclasses that are written, by the rules
+of :func:`jsonable`, so that a new field is in it without work. The descriptions come from the
+docstrings.
 
 Evidence: rank 5, documents of every command are validated by an independent implementation
 (``jsonschema``), and one removed, renamed or mistyped field anywhere in them is refused.
@@ -13,6 +13,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import json
+import math
 import re
 import types
 import typing
@@ -20,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from cache_worthy import __version__
-from cache_worthy.console import jsonable
 
 SCHEMA_VERSION = 1
 """Raised when a field of any document goes, changes its name or its meaning; not for a new one."""
@@ -49,6 +50,42 @@ def schema_id(name: str) -> str:
     'urn:cache-worthy:analyze:1'
     """
     return f"urn:cache-worthy:{name}:{SCHEMA_VERSION}"
+
+
+def jsonable(value: object) -> object:
+    """Dataclasses, tuples and Fractions as plain JSON values; NaN and infinities as None.
+
+    A field with ``metadata={"json": False}`` is left out, one with ``{"optional": True}`` where it
+    is None. The schemas know the same rules.
+
+    Examples
+    --------
+    >>> jsonable({"a": (1, float("nan")), "b": Fraction(1, 3)})
+    {'a': [1, None], 'b': '1/3'}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: jsonable(part)
+            for f in dataclasses.fields(value)
+            if f.metadata.get("json", True)
+            and ((part := getattr(value, f.name)) is not None or not f.metadata.get("optional"))
+        }
+    if isinstance(value, Mapping):
+        return {str(k): jsonable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else str(value)
+    return value
+
+
+def to_json(value: object) -> str:
+    """Strict JSON: null where a quantity is undefined, never NaN."""
+    text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
+    # A lone surrogate (a log's id or model name) has no UTF-8; its escape is valid JSON.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def document(name: str, body: object) -> dict[str, object]:

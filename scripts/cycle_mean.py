@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from cache_worthy.console import jsonable
+from cache_worthy.documents import jsonable
 from cache_worthy.theory.algorithms import ALGORITHMS
 from cache_worthy.theory.instance import instance_from_mapping
 from cache_worthy.theory.search.cycles import CycleError, offline_mean, online_mean

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 
-from cache_worthy.console import jsonable
+from cache_worthy.documents import jsonable
 from cache_worthy.theory.algorithms import ALGORITHMS
 from cache_worthy.theory.search.exhaustion import exhaust
 

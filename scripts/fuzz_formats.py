@@ -86,7 +86,7 @@ def attempt(data: bytes) -> int:
         On an unclear refusal. Any other exception is a finding too.
     """
     from cache_worthy.advise.workload import measure_workload
-    from cache_worthy.console import to_json
+    from cache_worthy.documents import to_json
     from cache_worthy.errors import UsageError
     from cache_worthy.logs import source
     from cache_worthy.logs.formats import FORMATS

@@ -12,10 +12,9 @@ import os
 from cache_worthy.advise.sections import SECTIONS, parse_skip
 from cache_worthy.advise.server import ENGINES
 from cache_worthy.commands import options as arg
-from cache_worthy.console import Progress, check_output, note, to_json, write_output
+from cache_worthy.console import Progress, check_output, note, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.measure.any_policy import add_sglang_version
-
-SUMMARY = "what caching is worth on a log, how much memory, which policy, what to pin"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +106,6 @@ def _check_files(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advise.analysis import Options, analyze
-    from cache_worthy.documents import document
     from cache_worthy.measure.cost_curve import load_curve
     from cache_worthy.measure.user_policy import user_factory
     from cache_worthy.report.terminal import render

@@ -22,15 +22,13 @@ from cache_worthy.console import (
     Progress,
     check_output,
     note,
-    to_json,
     wrapped,
     write_output,
 )
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.trace import BlockId
-
-SUMMARY = "what any schedule must recompute at one capacity, with a certificate"
 
 INTERRUPTED = 130
 
@@ -161,7 +159,6 @@ def read_costs(name: str, depth: int) -> MeasuredCost:
 
 def run(args: argparse.Namespace) -> int:
     """Bound and print."""
-    from cache_worthy.documents import document
     from cache_worthy.measure.floor import require_floor
     from cache_worthy.oracles.bound.certificate import to_json as certificate_json
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests

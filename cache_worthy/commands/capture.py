@@ -54,8 +54,6 @@ from cache_worthy.errors import UsageError
 if TYPE_CHECKING:
     from cache_worthy.capture.recorder import Counts
 
-SUMMARY = "record a running server's requests: a reverse proxy that writes a log"
-
 LISTEN = "127.0.0.1:8100"
 
 INSTALL = "capture needs packages that are not installed; pip install 'cache-worthy[capture]'"

@@ -9,9 +9,8 @@ from __future__ import annotations
 import argparse
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, to_json, write_output
-
-SUMMARY = "two analyze --json documents side by side"
+from cache_worthy.console import check_output, write_output
+from cache_worthy.documents import document, to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare and print."""
     from cache_worthy.advise.comparison import compare, read_document, render_comparison
-    from cache_worthy.documents import document
 
     check_output(args.output, args.force)
     arg.require(not args.a == args.b == "-", "-: only one of the two can be standard input")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 
-SUMMARY = "print a shell completion script"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
@@ -20,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import shtab
 
-    from cache_worthy.cli import build_parser
+    from cache_worthy.commands.parser import build_parser
 
     print(shtab.complete(build_parser(), args.shell))
     return 0

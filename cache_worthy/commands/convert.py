@@ -29,8 +29,6 @@ from itertools import pairwise
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, note, write_output
 
-SUMMARY = "write a log as a canonical trace (Mooncake JSON lines)"
-
 STEP = 60_000
 """Milliseconds to which --anonymise rounds times down."""
 

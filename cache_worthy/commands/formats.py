@@ -10,9 +10,8 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, to_json, wrapped, write_output
-
-SUMMARY = "list the log formats with an example record each"
+from cache_worthy.console import check_output, wrapped, write_output
+from cache_worthy.documents import document, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy.documents import document
     from cache_worthy.logs.formats import FORMATS
 
     check_output(args.output, args.force)

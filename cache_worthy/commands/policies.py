@@ -10,10 +10,9 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, to_json, wrapped, write_output
+from cache_worthy.console import check_output, wrapped, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.measure.any_policy import Listed, listed
-
-SUMMARY = "list the policies with their sources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy.documents import document
     from cache_worthy.sim.radix.policies import POLICIES
 
     check_output(args.output, args.force)

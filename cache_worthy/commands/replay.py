@@ -10,11 +10,9 @@ import argparse
 from dataclasses import fields
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, to_json, write_output
-from cache_worthy.documents import document
+from cache_worthy.console import check_output, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.measure import any_policy as engine_replay
-
-SUMMARY = "replay a log under one policy at one capacity"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,7 @@ import json
 
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, write_output
-from cache_worthy.documents import DOCUMENTS
-
-SUMMARY = "print the JSON Schema of a --json document"
+from cache_worthy.documents import DOCUMENTS, schema, schema_id
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one schema, or the names of all."""
-    from cache_worthy.documents import schema, schema_id
-
     check_output(args.output, args.force)
     if args.name is None:
         text = "".join(f"{name:<17}{schema_id(name)}\n" for name in DOCUMENTS)

@@ -21,10 +21,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import Progress, check_output, note, to_json, write_output
+from cache_worthy.console import Progress, check_output, note, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
-
-SUMMARY = "measure a real engine with the prefix cache off and on"
 
 RESULTS = "outputs/results.csv"
 LOG_RESULTS = "outputs/log_results.csv"
@@ -131,7 +130,6 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
-    from cache_worthy.documents import document
     from cache_worthy.sim.serving import BLOCK_SIZE
     from cache_worthy.study import prefix as study
 

@@ -22,8 +22,7 @@ from cache_worthy.advise.server import EngineAdvice, pins_text
 from cache_worthy.advise.splits import Splits
 from cache_worthy.advise.tails import Tails
 from cache_worthy.advise.workload import Workload
-from cache_worthy.console import to_json
-from cache_worthy.documents import document
+from cache_worthy.documents import document, to_json
 from cache_worthy.measure.sampling import SampleReport
 from cache_worthy.report import terminal as render
 from cache_worthy.report.charts import (

@@ -18,8 +18,8 @@ import jsonschema
 import pytest
 
 from cache_worthy import documents as published
-from cache_worthy.cli import build_parser
-from cache_worthy.console import jsonable
+from cache_worthy.commands.parser import build_parser
+from cache_worthy.documents import jsonable
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]

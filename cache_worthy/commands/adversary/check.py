@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import Progress, check_output, to_json, write_output
+from cache_worthy.console import Progress, check_output, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from cache_worthy.theory.instance import Instance
 
 LONGEST_BITS = int(4000 * math.log2(10))
-SUMMARY = "run every policy on one instance, beside the exhaustive optimum"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,6 @@ def add_conventions(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; exit code 0 whatever it shows."""
-    from cache_worthy.documents import document
     from cache_worthy.theory.instance import InstanceError
 
     check_output(args.output, args.force)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from cache_worthy.commands import options as arg
 from cache_worthy.commands.adversary.state import SearchState, open_state
-from cache_worthy.console import Progress, check_output, note, to_json, write_output
+from cache_worthy.console import Progress, check_output, note, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.workers import Workers
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from cache_worthy.theory.instance import Number
     from cache_worthy.theory.search.find import Outcome, Runner, SearchResult, Task, Witness
 
-SUMMARY = "search for an instance on which a policy beats k/(k-h+1)"
 EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
 
 
@@ -90,7 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Search; 1 with a witness, 0 when the range holds none, 3 when time ran out."""
     from cache_worthy.commands.adversary.documents import Find, SearchRange
-    from cache_worthy.documents import document
     from cache_worthy.theory.search.find import cycle_scope, find
 
     check_output(args.output, args.force)

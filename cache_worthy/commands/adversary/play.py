@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
 from cache_worthy.commands.adversary.check import add_conventions
-from cache_worthy.console import check_output, to_json, write_output
+from cache_worthy.console import check_output, write_output
+from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ LANDLORDS = (
     "landlord_clamped",
     "landlord_keys",
 )
-SUMMARY = "play the adaptive phase construction against a live policy"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print every phase and the limits; exit code 0 whatever they show."""
-    from cache_worthy.documents import document
     from cache_worthy.theory.instance import InstanceError
     from cache_worthy.theory.search.adversary import play
 

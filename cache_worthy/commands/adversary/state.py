@@ -20,9 +20,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cache_worthy.console import jsonable
+from cache_worthy.documents import jsonable
 from cache_worthy.errors import UsageError
-from cache_worthy.workers import about
+from cache_worthy.workers.task import about
 
 if TYPE_CHECKING:
     from cache_worthy.theory.search.find import Outcome, Task

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cache_worthy.cli import main
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.any_policy import listed
 from cache_worthy.sim.forest import build_forest
@@ -205,45 +202,12 @@ def test_python_interface_of_the_readme() -> None:
         assert plain == replay(paths, policy(), capacity)
 
 
-def test_a_closed_pipe_is_silent(sample: Path) -> None:
-    """The reader hangs up before anything is written."""
-    read, write = os.pipe()
-    os.close(read)
-    command = [sys.executable, "-m", "cache_worthy.cli", "analyze", str(sample)]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
-    os.close(write)
-    assert done.stderr == b""
-    assert done.returncode == 0
-
-
 def test_completion_knows_the_commands(run: Run) -> None:
     for shell in ("bash", "zsh", "tcsh"):
         code, out, _ = run("completion", shell)
         assert code == 0
         assert "analyze" in out
         assert "--capacity-fraction" in out or "capacity-fraction" in out
-
-
-def test_usage(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run()[0] == 2
-    code, out, err = run("no-such-command")
-    assert (code, out) == (2, "")
-    assert "analyze" in err
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr().out.startswith("cache-worthy ")
-
-
-def test_starting_is_light() -> None:
-    """No heavy module is imported by an analysis."""
-    code = (
-        "import sys; from cache_worthy.cli import main; "
-        "main(['policies']); "
-        "heavy = {'numpy', 'networkx', 'pulp', 'highspy', 'z3', 'hypothesis', 'matplotlib'}; "
-        "sys.exit(len(heavy & set(sys.modules)))"
-    )
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 @pytest.mark.traces

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cache_worthy.console import to_json
+from cache_worthy.documents import to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.measure import sampling
 from cache_worthy.measure.replays import Replays

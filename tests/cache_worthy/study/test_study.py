@@ -702,7 +702,7 @@ def test_what_just_fits_is_served(run: Call, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_parser_leaves_numpy_alone_so_that_threads_can_be_chosen() -> None:
     code = (
-        "import sys; from cache_worthy.cli import build_parser; build_parser(); "
+        "import sys; from cache_worthy.commands.parser import build_parser; build_parser(); "
         "assert 'numpy' not in sys.modules; "
         "from cache_worthy.commands.study import _one_blas_thread as f; assert f() == '1'; "
         "import numpy; assert f() == 'as numpy was loaded with'"

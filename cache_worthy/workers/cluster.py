@@ -1,13 +1,4 @@
-"""Independent tasks here, in processes of this machine, or on a Dask cluster, by one loop.
-
-A task is ``function(shared, item)``: a module-level function, one large object that all tasks
-read, and a small item. ``shared`` is pickled once and travels to each worker once, however many
-maps use it; results come back in item order. So a sweep gives the same bytes wherever it runs, as
-long as the function is deterministic, and workers with other code than this are refused.
-
-Evidence: ``tests/cache_worthy/test_workers.py`` runs a real scheduler with two workers, kills one of
-them half way, and holds whole documents byte for byte against the serial run.
-"""
+"""Tasks on a Dask scheduler: one that listens at an address, or one started on this machine."""
 
 from __future__ import annotations
 
@@ -16,25 +7,22 @@ import contextlib
 import functools
 import hashlib
 import logging
-import os
 import pickle
-import platform
 import queue
 import signal
 import sys
 import time
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from importlib import metadata
+from concurrent.futures import CancelledError
 from multiprocessing import resource_tracker
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from cache_worthy.errors import UsageError
+from cache_worthy.workers.local import Workers
+from cache_worthy.workers.task import about, call
 
 S = TypeVar("S")
 I = TypeVar("I")
@@ -49,143 +37,7 @@ LOST_SECONDS = 30.0
 RETRIES = 3
 """Times that a task is handed out again here, beside Dask's own retries."""
 
-M_MMAP_THRESHOLD = -3
-"""Of malloc.h: larger blocks are mapped, and go back to the system as soon as they are free."""
-
 INSTALL = "pip install 'cache-worthy[cluster]'"
-
-
-class Workers:
-    """Where tasks run: in this process, unless a subclass says otherwise. A context manager.
-
-    A shared object is kept on the workers until it is forgotten or all is done.
-    """
-
-    count = 1
-    transferred = 0
-    """Bytes of shared objects that were sent."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let the workers go."""
-
-    def carry(self, module: str) -> None:
-        """Send the code of a module along with what it defines, since workers may not have it."""
-
-    def forget(self, shared: object) -> None:
-        """No task will read ``shared`` any more, so that workers need not keep it."""
-
-    def completed(
-        self,
-        function: Callable[[S, I], R],
-        shared: S,
-        items: Iterable[I],
-        *,
-        step: Callable[[str], None] = lambda text: None,
-        label: Callable[[I], str] = lambda item: "",
-    ) -> Iterator[tuple[int, R]]:
-        """``(index, result)`` of every task as it finishes.
-
-        Parameters
-        ----------
-        function : callable
-            ``function(shared, item)``, defined at the top of a module.
-        shared : object
-            Read by every task and changed by none.
-        items : iterable
-        step : callable
-            Told ``label(item)``.
-
-        Raises
-        ------
-        UsageError
-            If workers are lost for good, or do not run the code of this process.
-        """
-        for index, item in enumerate(items):
-            step(label(item))
-            yield index, function(shared, item)
-
-    def map_tasks(
-        self,
-        function: Callable[[S, I], R],
-        shared: S,
-        items: Iterable[I],
-        *,
-        step: Callable[[str], None] = lambda text: None,
-        label: Callable[[I], str] = lambda item: "",
-    ) -> list[R]:
-        """The results in item order; see :meth:`completed`.
-
-        Examples
-        --------
-        >>> Workers().map_tasks(lambda base, item: base + item, 10, [1, 2])
-        [11, 12]
-        """
-        done = dict(self.completed(function, shared, items, step=step, label=label))
-        return [done[index] for index in range(len(done))]
-
-
-SERIAL = Workers()
-
-
-class Threads(Workers):
-    """Threads of this process, for tasks that let go of the interpreter for most of their time.
-
-    Why beside processes: the replays of machine code do, and threads read one log, so there is
-    nothing to start or to send. What a task raises is raised as in :class:`Workers`: that of the
-    first item which does, with nothing more begun.
-
-    Examples
-    --------
-    >>> Threads(2).map_tasks(lambda base, item: base + item, 10, [1, 2])
-    [11, 12]
-    """
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        # Each thread has a heap of its own, which keeps the large arrays of its last task unless they
-        # are mapped apart: that shows in the peak of a large analysis. (glibc only.)
-        with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
-            import ctypes  # not every Python has it
-
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
-
-    def completed(
-        self,
-        function: Callable[[S, I], R],
-        shared: S,
-        items: Iterable[I],
-        *,
-        step: Callable[[str], None] = lambda text: None,
-        label: Callable[[I], str] = lambda item: "",
-    ) -> Iterator[tuple[int, R]]:
-        pool = ThreadPoolExecutor(self.count)
-        try:
-            asked = [(item, pool.submit(function, shared, item)) for item in items]
-            for index, (item, future) in enumerate(asked):
-                step(label(item))
-                yield index, future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def open_workers(jobs: int = 1, scheduler: str | None = None) -> Workers:
-    """Workers for ``--jobs`` and ``--scheduler``.
-
-    Raises
-    ------
-    UsageError
-        If Dask is not installed, or the scheduler cannot be reached or has no worker.
-    """
-    jobs = min(jobs, os.cpu_count() or 1)
-    return SERIAL if scheduler is None and jobs == 1 else _Dask(jobs, scheduler)
 
 
 def _local_cluster(distributed: Any, jobs: int) -> Any:
@@ -237,7 +89,7 @@ class _LostError(Exception):
     """A task, or what it reads, went with its worker."""
 
 
-class _Dask(Workers):
+class DaskWorkers(Workers):
     """Processes of a Dask scheduler: one that listens at an address, or one started here."""
 
     def __init__(self, jobs: int, scheduler: str | None) -> None:
@@ -298,8 +150,8 @@ class _Dask(Workers):
         found = self._client.get_versions()
         here = found["client"]["packages"]["distributed"]
         others = {"the scheduler": found["scheduler"], **(found["workers"] or {})}
-        for name, about in others.items():
-            version = (about or {}).get("packages", {}).get("distributed")
+        for name, known in others.items():
+            version = (known or {}).get("packages", {}).get("distributed")
             if version != here:
                 raise UsageError(
                     f"{self._option}: {name} runs distributed {version}, this process "
@@ -379,7 +231,12 @@ class _Dask(Workers):
             blob, digest = self._send(shared)
             with self._connected():
                 future = self._client.submit(
-                    _call, blob, digest, about(), payloads[index], pure=False
+                    call,
+                    blob,
+                    digest=digest,
+                    expected=about(),
+                    payload=payloads[index],
+                    pure=False,
                 )
             running[index] = future, blob
             future.add_done_callback(functools.partial(_put, finished, index))
@@ -496,70 +353,3 @@ class _Dask(Workers):
 
 def _put(finished: queue.SimpleQueue[int], index: int, future: object) -> None:
     finished.put(index)
-
-
-# -- on the worker --------------------------------------------------------------------------------
-
-
-@functools.lru_cache
-def about(folder: str = ".") -> str:
-    """What this process computes with: versions, and a digest of the package's sources.
-
-    Of those in ``folder`` of the package only, if it is given.
-    """
-    root = Path(__file__).parent / folder
-    digest = hashlib.sha256()
-    files = [
-        Path(folder, name)
-        for folder, _, names in os.walk(root, followlinks=True)
-        for name in names
-        if name.endswith(".py")
-    ]
-    for file in sorted(files, key=lambda f: f.relative_to(root).as_posix()):
-        digest.update(file.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(file.read_bytes() + b"\0")
-    versions = ["Python " + ".".join(platform.python_version_tuple()[:2])]
-    for package in ("numpy", "pulp", "highspy", "z3-solver"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions.append(f"{package} {metadata.version(package)}")
-    return f"cache-worthy with sources {digest.hexdigest()[:12]}, {', '.join(versions)}"
-
-
-_LAST: list[tuple[str, object]] = []
-"""The shared object that this worker has unpacked, by digest: one, because logs are large."""
-
-
-def _unpacked(data: bytes, digest: str) -> object:
-    if not _LAST or _LAST[0][0] != digest:
-        _LAST[:] = [(digest, pickle.loads(data))]
-    return _LAST[0][1]
-
-
-def _call(data: bytes, digest: str, expected: str, payload: bytes) -> bytes:
-    """Run one task; what it raises is a result, so that other errors are the cluster's own."""
-    if about() != expected:
-        return pickle.dumps(("other code", about()))
-    try:
-        shared = _unpacked(data, digest)
-        function, item = pickle.loads(payload)
-    except Exception as error:  # noqa: BLE001 (told where it was asked)
-        return pickle.dumps(("not unpacked", f"{type(error).__name__}: {error}"))
-    try:
-        answer = ("ok", function(shared, item))
-    except BaseException as error:  # noqa: BLE001 (raised again where it was asked)
-        answer = ("raised", _portable(error))
-    return pickle.dumps(answer, protocol=5)
-
-
-def _portable(error: BaseException) -> BaseException:
-    """The error without its frames, or its text where it does not survive pickling.
-
-    Dask makes frames picklable, and those of a deep recursion are too many.
-    """
-    error.add_note("".join(traceback.format_exception(error)))
-    error.__cause__ = error.__context__ = None
-    error = error.with_traceback(None)
-    with contextlib.suppress(Exception):
-        if type(pickle.loads(pickle.dumps(error))) is type(error):
-            return error
-    return RuntimeError(f"{type(error).__name__}: {error}")
