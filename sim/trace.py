@@ -3,7 +3,7 @@
 One JSON object a line with ``hash_ids`` (the ids of the prompt's blocks, each id standing for the
 whole prefix up to and including its block) and, where the log has them, ``input_length`` in
 tokens, ``output_length`` and ``timestamp`` in milliseconds. Format: Mooncake FAST'25 traces.
-Evidence: rank 1, the published trace table (``scripts/characterize.py --check``).
+Evidence: rank 1, the published trace table (``scripts/check/traces.py --check``).
 """
 
 from __future__ import annotations

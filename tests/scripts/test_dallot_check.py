@@ -1,4 +1,4 @@
-"""scripts/dallot_check.py holds, and fails without its control or with ties."""
+"""scripts/check/dallot.py holds, and fails without its control or with ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scripts/potential_check.py: expectations hold on the committed survey, and can fail."""
+"""scripts/check/potential.py: expectations hold on the committed survey, and can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scripts/run_adversary.py: every check holds, and a wrong closed form is seen."""
+"""scripts/check/adversary.py: every check holds, and a wrong closed form is seen."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """cache-worthy capture between real sockets: what goes through, and what a broken end does.
 
-Upstream servers and clients are written on bare sockets (``scripts/capture_check.py``), so that each
+Upstream servers and clients are written on bare sockets (``scripts/check/capture.py``), so that each
 byte and each moment is the test's own; one upstream is uvicorn.
 """
 

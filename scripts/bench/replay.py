@@ -1,0 +1,100 @@
+"""Replay figures, beside json.loads over the same file in the same run.
+
+    python scripts/bench/replay.py --traces data/raw
+
+Each figure is the median of interleaved repeats (these machines are noisy); the ratio to the
+yardstick is what to quote. Before the clock starts the compiled engine has its machine code and the
+tables that it keeps of a forest and its costs, as in all but the first replay of an analysis. Nothing
+here passes or fails.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from measuring import Results, arguments
+
+from cache_worthy.sim.cost import BlockSize
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.radix import choose as fast
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import Engine, replay
+from cache_worthy.sim.trace import load_trace, paths_of
+
+REPEATS = 15
+
+
+def timed(jobs: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of every repeat of a job, the jobs taken in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            begun = time.perf_counter()
+            job()
+            seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the figures."""
+    parser = arguments(__doc__)
+    args = parser.parse_args(argv)
+    file = args.traces / "conversation_trace.jsonl"
+    if not file.exists():
+        print(f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
+        return 2
+    results = Results(
+        "replay", "reading, interning and replay of the conversation trace, beside json.loads"
+    )
+    lines = file.read_text(encoding="utf-8").splitlines()
+    paths = paths_of(load_trace(file))
+    forest = build_forest(paths)
+    capacity = int(0.02 * forest.distinct * BlockSize().block)
+
+    def run(policy: str, engine: Engine) -> Callable[[], object]:
+        return lambda: replay(forest, POLICIES[policy](), capacity, engine=engine)
+
+    jobs: dict[str, Callable[[], object]] = {
+        "json.loads over the lines": lambda: [json.loads(line) for line in lines],
+        "load_trace": lambda: load_trace(file),
+        "build_forest": lambda: build_forest(paths),
+    }
+    for name, policy in POLICIES.items():
+        engine: Engine = "interned" if policy.key_rule else "heap"
+        jobs[f"replay {name} at 2%, {engine}"] = run(name, engine)
+    if fast.available():
+        for name in POLICIES:
+            jobs[f"replay {name} at 2%, compiled"] = run(name, "compiled")
+            run(name, "compiled")()  # loads it, or compiles it
+    found = timed(jobs, REPEATS)
+    heap = timed(
+        {
+            "replay lru at 2%, nodes + heap": lambda: replay(
+                paths, POLICIES["lru"](), capacity, engine="heap"
+            )
+        },
+        3,
+    )
+    yardstick = statistics.median(found["json.loads over the lines"])
+    print(f"conversation: {forest.requests} requests, {forest.references} block references")
+    if not fast.available():
+        results.skip("the compiled engine: numba is not installed (pip install -e '.[fast]')")
+    for name, seconds in {**found, **heap}.items():
+        results.figure(
+            name,
+            1000 * statistics.median(seconds),
+            "ms",
+            yardstick="json.loads",
+            yardstick_value=1000 * yardstick,
+            spread=[1000 * s for s in seconds],
+        )
+    results.write(args.results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
