@@ -2,8 +2,8 @@
 
     python scripts/bench/all.py --traces data/raw [--full] [--results bench/results]
 
-Runs every ``scripts/bench_*.py`` in turn; each prints its own figures, writes them as
-``NAME.json`` (``scripts/support/measuring.py`` says what stands in it) and passes or fails nothing. Peers
+Runs every other script of this folder in turn; each prints its own figures, writes them as
+``NAME.json`` (``scripts/support/measuring.py`` says what is in it) and passes or fails nothing. Peers
 are optional extras (pip install -e '.[bench]', which ``make bench`` tries): a comparison with one
 that is not installed is skipped, and said so.
 """
@@ -11,12 +11,13 @@ that is not installed is skipped, and said so.
 from __future__ import annotations
 
 import platform
-import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from measuring import RESULTS, arguments
+from running import run_all
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,14 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     print(f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}")
     passed = ["--traces", str(args.traces), "--results", str(args.results)]
     passed += ["--full"] if args.full else []
-    worst = 0
-    for script in sorted(Path(__file__).parent.glob("bench_*.py")):
-        print(f"\n{script.name}", flush=True)
-        done = subprocess.run([sys.executable, str(script), *passed], check=False)
-        if done.returncode < 0:
-            print(f"{script.name}: ended by signal {-done.returncode}", file=sys.stderr)
-        worst = max(worst, 1 if done.returncode < 0 else done.returncode)
-    return worst
+    here = Path(__file__)
+    scripts = sorted(path for path in here.parent.glob("*.py") if path.name != here.name)
+    return run_all([[sys.executable, str(script), *passed] for script in scripts])
 
 
 if __name__ == "__main__":

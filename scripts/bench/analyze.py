@@ -17,8 +17,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from measuring import Results, Usage, arguments, measured
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import Results, Usage, arguments, conversation, measured, positive
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.sections import SECTIONS
@@ -33,7 +35,7 @@ def analyze(file: Path, skip: Sequence[str]) -> Usage:
     return measured([*command, *(["--skip", ",".join(skip)] if skip else [])])
 
 
-def runs(file: Path, names: Sequence[str], repeats: int = 1) -> dict[str, Usage]:
+def runs(file: Path, names: Sequence[str], rounds: int) -> dict[str, tuple[Usage, Any]]:
     """Without any section, with each alone, and with all; of each the run with the least CPU time.
 
     Raises
@@ -44,24 +46,33 @@ def runs(file: Path, names: Sequence[str], repeats: int = 1) -> dict[str, Usage]
     skips = {"none": list(SECTIONS)}
     skips |= {name: [other for other in SECTIONS if other != name] for name in names}
     skips["everything"] = []
-    found: dict[str, Usage] = {}
-    for _ in range(repeats):
+    found: dict[str, tuple[Usage, Any]] = {}
+    for _ in range(rounds):
         for name, skip in skips.items():
             used = analyze(file, skip)
-            if name in names and json.loads(used.stdout).get(name) is None:
+            document = json.loads(used.stdout)
+            if name in names and document.get(name) is None:
                 raise RuntimeError(f"section {name} was measured and is not in the result")
-            if name not in found or used.cpu < found[name].cpu:
-                found[name] = used
+            if name not in found or used.cpu < found[name][0].cpu:
+                found[name] = used, document
     return found
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
-    args = arguments(__doc__).parse_args(argv)
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
-        return 2
+    parser = arguments(__doc__)
+    there = {f.name for f in dataclasses.fields(Analysis)}
+    parser.add_argument("--rounds", type=positive, help="default: 2, with --full 5")
+    parser.add_argument(
+        "--sections",
+        nargs="+",
+        choices=SECTIONS,
+        default=SECTIONS,
+        metavar="NAME",
+        help="these alone",
+    )
+    args = parser.parse_args(argv)
+    file = conversation(args.traces)
     lines = file.read_text(encoding="utf-8").splitlines()
     begun = time.process_time()
     for line in lines:
@@ -70,13 +81,12 @@ def main(argv: list[str] | None = None) -> int:
     results = Results(
         "analyze", "the advisor on the conversation trace, section by section, beside json.loads"
     )
-    there = {f.name for f in dataclasses.fields(Analysis)}
-    names = [name for name in SECTIONS if name in there]
-    for name in SECTIONS:
+    names = [name for name in args.sections if name in there]
+    for name in args.sections:
         if name not in there:
             results.skip(f"section {name}: not a part of the analysis")
-    found = runs(file, names, 5 if args.full else 2)
-    none = found["none"].cpu
+    found = runs(file, names, args.rounds or (5 if args.full else 2))
+    none = found["none"][0].cpu
 
     def figure(name: str, seconds: float, unit: str) -> None:
         results.figure(name, seconds, unit, yardstick="json.loads", yardstick_value=loads)
@@ -84,17 +94,20 @@ def main(argv: list[str] | None = None) -> int:
     figure("no section (questions 1, 2, 3, 5, 6)", none, "s CPU")
     for name in names:
         aim = f" (aimed at {AIMED[name]:g} s)" if name in AIMED else ""
-        figure(f"{name} adds{aim}", found[name].cpu - none, "s CPU")
-    whole = found["everything"]
+        figure(f"{name} adds{aim}", found[name][0].cpu - none, "s CPU")
+    whole, document = found["everything"]
     figure(f"everything (aimed at {AIMED['everything']:g} s)", whole.cpu, "s CPU")
     figure("everything, by the clock", whole.seconds, "s")
     results.figure("everything, peak memory", whole.megabytes, "MB")
-    document = json.loads(whole.stdout)
     results.facts = {
         "requests": document["input"]["requests"],
         "band_members": len(document["band"]["members"]),
         "band_replays": document["band"]["replays"],
         "aimed_at_seconds": AIMED,
+        "sections": {
+            name: [s for s in SECTIONS if document.get(s) is not None]
+            for name, (_, document) in found.items()
+        },
     }
     print(
         f"  the band's {results.facts['band_members']} members took "

@@ -21,10 +21,12 @@ Exit codes: 0 measured, 1 the two disagree on misses, 2 no trace.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
-from measuring import Results, arguments, positive
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import Results, arguments, conversation, in_turn, positive
 
 from cache_worthy.sim.blocks import POLICIES, BlockTrace, replay_blocks
 from cache_worthy.sim.trace import load_trace
@@ -84,15 +86,23 @@ def binding_runs(
 
     runs: dict[str, Callable[[], int]] = {
         "libcachesim Belady, one request object": told,
-        "libcachesim Belady, that and a table of 2^16": lambda: told(hashpower=16),
+        "libcachesim Belady, that and a table of 2^16": partial(told, hashpower=16),
     }
     for name in ("LRU", "S3FIFO", "FIFO"):
-        runs[f"libcachesim {name}, defaults"] = lambda name=name: fresh(name)  # type: ignore[misc]
-        runs[f"libcachesim {name}, one request object"] = lambda name=name: reused(name)  # type: ignore[misc]
-        runs[f"libcachesim {name}, that and a table of 2^16"] = lambda name=name: reused(  # type: ignore[misc]
-            name, hashpower=16
-        )
+        runs[f"libcachesim {name}, defaults"] = partial(fresh, name)
+        runs[f"libcachesim {name}, one request object"] = partial(reused, name)
+        runs[f"libcachesim {name}, that and a table of 2^16"] = partial(reused, name, hashpower=16)
     return runs
+
+
+def disagreements(misses: Mapping[str, int]) -> list[str]:
+    """Where a policy of the binding misses other than ours must."""
+    return [
+        f"{ours} and {label}: {misses[ours]} and {count}"
+        for ours, name in MUST_AGREE.items()
+        for label, count in misses.items()
+        if label.startswith(f"libcachesim {name},") and count != misses[ours]
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,10 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--capacity", type=int, default=3656)
     parser.add_argument("--rounds", type=positive, default=5)
     args = parser.parse_args(argv)
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"{file} is not there; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
-        return 2
+    file = conversation(args.traces)
     results = Results(
         "blocks",
         f"block references a second on the conversation trace at {args.capacity} blocks, beside "
@@ -112,10 +119,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     trace = BlockTrace.from_requests(load_trace(file))
     references = [b for path in trace.blocks for b in path]
-    runs: dict[str, Callable[[], int]] = {
-        name: lambda name=name: replay_blocks(trace, name, args.capacity).block_misses  # type: ignore[misc]
-        for name in POLICIES
-    }
+    misses: dict[str, int] = {}
+
+    def counted(label: str, run: Callable[[], int]) -> None:
+        misses[label] = run()
+
+    def ours(policy: str) -> int:
+        return replay_blocks(trace, policy, args.capacity).block_misses
+
     # Its mark for a block that is not referenced again is the largest integer.
     next_uses = [t if t < len(references) else 2**63 - 1 for t in trace.next_uses()]
     theirs = binding_runs(references, next_uses, args.capacity)
@@ -123,29 +134,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         results.skip(
             "the comparison with libCacheSim, which is not installed (pip install -e '.[bench]')"
         )
-    runs.update(theirs)
-    best = dict.fromkeys(runs, float("inf"))
-    misses: dict[str, int] = {}
-    for _ in range(args.rounds):
-        for label, replay in runs.items():
-            start = time.perf_counter()
-            misses[label] = replay()
-            best[label] = min(best[label], time.perf_counter() - start)
+    runs = {name: partial(ours, name) for name in POLICIES} | theirs
+    seconds = in_turn(
+        {name: partial(counted, name, run) for name, run in runs.items()}, args.rounds
+    )
     print(
         f"conversation, {args.capacity} blocks, {len(references)} references, "
         f"best of {args.rounds} rounds"
     )
     for label, count in misses.items():
         print(f"  {label:<58}{count:12} misses")
-    code = 0
-    for ours, name in MUST_AGREE.items() if theirs else ():
-        for label in (n for n in theirs if n.startswith(f"libcachesim {name},")):
-            if misses[ours] != misses[label]:
-                print(f"{ours} and {label}: {misses[ours]} and {misses[label]}", file=sys.stderr)
-                code = 1
-    if code:
-        return code
-    speed = {label: len(references) / seconds / 1e6 for label, seconds in best.items()}
+    if wrong := disagreements(misses):
+        print(*wrong, sep="\n", file=sys.stderr)
+        return 1
+    speed = {label: len(references) / min(took) / 1e6 for label, took in seconds.items()}
     results.facts |= {"references": len(references), "misses": misses}
     for label in runs:
         binding = [n for n in speed if n.startswith(f"libcachesim {PEERS.get(label)},")]

@@ -13,7 +13,6 @@ Exit codes: 0 measured, 1 a bound was not certified or the two forms disagree, 2
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import resource
 import subprocess
@@ -24,9 +23,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from measuring import Results, arguments
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from copies import read_native, scaled
+from measuring import Results, arguments, conversation
+from published import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 COPIES = 16
 
 #: Llama-3.1-8B: (e - s)(104 + s + e) in units of b * 512^2 FLOPs.
@@ -42,12 +43,9 @@ def cost(depth: int) -> int:
 
 def read(file: Path, copies: int = 1) -> list[list[int]]:
     """The requests of a native trace; copies are interleaved request by request."""
-    with open(file, encoding="utf-8") as lines:
-        requests: list[list[int]] = [json.loads(line)["hash_ids"] for line in lines]
-    if copies == 1:
-        return requests
-    shift = max(max(ids) for ids in requests if ids) + 1
-    return [[i + c * shift for i in ids] for ids in requests for c in range(copies)]
+    with open(file, "rb") as lines:
+        records = read_native(lines, file.name)
+    return [r["hash_ids"] for r in scaled(records, copies, interleave=True)]
 
 
 def certified(file: Path, fraction: float) -> Figures:
@@ -174,10 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     large = args.full and not args.no_large
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"bench_bound: {args.traces} lacks {file.name}", file=sys.stderr)
-        return 2
+    file = conversation(args.traces)
     runs: dict[str, Callable[[Path, float], Figures]] = {
         "conversation, certified": certified,
         "conversation, dense PuLP": dense,

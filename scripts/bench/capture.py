@@ -21,7 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from capture_check import Capture, fetch, read_body, read_head
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from bare_http import Capture, fetch, read_body, read_head
 from measuring import Results, arguments, positive
 
 EVENTS = 50

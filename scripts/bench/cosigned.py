@@ -3,7 +3,7 @@
     python scripts/bench/cosigned.py --traces data/raw
 
 lru runs on the interned engine (the default) and on the node engine that cosigned uses. Medians of
-interleaved repeats; the multiple is what to quote. The accounts changed an event are counted too:
+interleaved rounds; the multiple is what to quote. The accounts changed per event are counted too:
 they do not grow with the resident tree. Nothing here passes or fails.
 """
 
@@ -12,9 +12,10 @@ from __future__ import annotations
 import statistics
 import sys
 from functools import partial
+from pathlib import Path
 
-from bench_replay import timed
-from measuring import Results, arguments, positive
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import Results, arguments, conversation, in_turn, positive
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -40,10 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = arguments(__doc__)
     parser.add_argument("--repeats", type=positive, default=REPEATS)
     args = parser.parse_args(argv)
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
-        return 2
+    file = conversation(args.traces)
     forest = build_forest(paths_of(load_trace(file)))
     print(f"conversation: {forest.requests} requests, {forest.distinct} distinct blocks")
     results = Results(
@@ -54,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         counted = Cosigned()
         result = replay(forest, counted, capacity, engine="heap")
 
-        seconds = timed(
+        seconds = in_turn(
             {
                 "interned": partial(fresh, forest, LRU, capacity, "interned"),
                 "nodes": partial(fresh, forest, LRU, capacity, "heap"),
@@ -73,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
                 spread=[1000 * s for s in seconds["cosigned"]],
             )
         results.figure(
-            f"accounts changed an event at {percent} percent", counted.entries / events, "accounts"
+            f"accounts changed per event at {percent} percent", counted.entries / events, "accounts"
         )
     results.write(args.results)
     return 0

@@ -20,11 +20,14 @@ import pstats
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before numpy loads
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from measuring import Results, arguments, positive
 
 from cache_worthy.sim.serving import STUDY_MODEL, BlockPool, Engine, Transformer, chat_workload

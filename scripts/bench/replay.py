@@ -2,7 +2,7 @@
 
     python scripts/bench/replay.py --traces data/raw
 
-Each figure is the median of interleaved repeats (these machines are noisy); the ratio to the
+Each figure is the median of interleaved rounds (these machines are noisy); the ratio to the
 yardstick is what to quote. Before the clock starts the compiled engine has its machine code and the
 tables that it keeps of a forest and its costs, as in all but the first replay of an analysis. Nothing
 here passes or fails.
@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
 
-from measuring import Results, arguments
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import Results, arguments, conversation, in_turn
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.forest import build_forest
@@ -28,25 +29,10 @@ from cache_worthy.sim.trace import load_trace, paths_of
 REPEATS = 15
 
 
-def timed(jobs: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Seconds of every repeat of a job, the jobs taken in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(repeats):
-        for name, job in jobs.items():
-            begun = time.perf_counter()
-            job()
-            seconds[name].append(time.perf_counter() - begun)
-    return seconds
-
-
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
-    parser = arguments(__doc__)
-    args = parser.parse_args(argv)
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
-        return 2
+    args = arguments(__doc__).parse_args(argv)
+    file = conversation(args.traces)
     results = Results(
         "replay", "reading, interning and replay of the conversation trace, beside json.loads"
     )
@@ -70,8 +56,8 @@ def main(argv: list[str] | None = None) -> int:
         for name in POLICIES:
             jobs[f"replay {name} at 2%, compiled"] = run(name, "compiled")
             run(name, "compiled")()  # loads it, or compiles it
-    found = timed(jobs, REPEATS)
-    heap = timed(
+    found = in_turn(jobs, REPEATS)
+    heap = in_turn(
         {
             "replay lru at 2%, nodes + heap": lambda: replay(
                 paths, POLICIES["lru"](), capacity, engine="heap"

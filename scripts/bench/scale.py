@@ -2,7 +2,7 @@
 
     python scripts/bench/scale.py [--traces DIR] [--full] [--rounds N] [--results DIR]
 
-Work grows by ``make_scaled_trace.py``: 1, 10 and (with --full) 100 interleaved copies of the
+Work grows by ``make/scaled_trace.py``: 1, 10 and (with --full) 100 interleaved copies of the
 conversation trace, 12 thousand, 120 thousand and 1.2 million requests. The copies are CONSTRUCTED:
 they have the shape of their source, and nothing here is a finding about traffic. Capacities are the
 20 of the advisor's curve, fractions of the working set, so they grow with the log.
@@ -40,28 +40,32 @@ Exit codes: 0 measured, 1 the two disagree on hits, 2 no trace.
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from measuring import Results, Usage, arguments, growth, measured, positive
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import (
+    Results,
+    Usage,
+    arguments,
+    commands_in_turn,
+    conversation,
+    growth,
+    measured,
+    positive,
+)
+from peer import PEER, different_hits, has_peer, peer_command
 
-HERE = Path(__file__).resolve().parent
+SCALED = Path(__file__).resolve().parents[1] / "make" / "scaled_trace.py"
 COPIES = (1, 10, 100)
 """12,031, 120,310 and 1,203,100 requests of the conversation trace."""
 
 MANY = 10
 """Copies beyond which one round has to do, and --full is needed."""
 
-MODEL = "llama-3.1-8b"
-"""Of the peer: the architecture that is our default, 64 MiB a block of 512 tokens."""
-
-BLOCK_BYTES = 64 * 2**20
 BOUND_FRACTIONS = (0.02, 0.05, 0.10)
-
-PEER = "kvcache-simulator"
 
 UNITS: dict[str, Callable[[Usage], float]] = {
     "s": lambda used: used.seconds,
@@ -70,24 +74,13 @@ UNITS: dict[str, Callable[[Usage], float]] = {
 }
 
 
-def peer_command(file: Path, blocks: Sequence[int], policies: str) -> list[str]:
-    """The peer's own command line at capacities given in blocks."""
-    # Half a block more, so that rounding in the division by the size of a block cannot lose one.
-    budgets = ",".join(repr((b + 0.5) * BLOCK_BYTES / 2**30) for b in blocks)
-    return [
-        sys.executable, "-m", "kvcache_sim", "run", "--trace", str(file), "--model", MODEL,
-        "--block-size", "512", "--policies", policies, "--budgets-gib", budgets,
-        "--format", "json", "--no-progress",
-    ]  # fmt: skip
-
-
 def our_commands(file: Path) -> dict[str, list[str]]:
     """Our measurements by name."""
     from cache_worthy.advise.sections import SECTIONS
 
     command = [sys.executable, "-m", "cache_worthy.cli", "analyze", str(file), "--quiet", "--json"]
     return {
-        "curve": [sys.executable, str(HERE / "bench_scale.py"), "--curve", str(file)],
+        "curve": [sys.executable, __file__, "--curve", str(file)],
         "analyze, sections skipped": [*command, "--skip", ",".join(SECTIONS)],
         "analyze --no-bound": [*command, "--no-bound"],
     }
@@ -141,40 +134,6 @@ def yardstick(file: Path) -> int:
     return 0
 
 
-def alternate(
-    commands: dict[str, list[str]],
-    rounds: int,
-    run: Callable[[Sequence[str]], Usage] = measured,
-) -> dict[str, Usage]:
-    """Every command ``rounds`` times in turn; medians of time and memory by name."""
-    found: dict[str, list[Usage]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            found[name].append(run(command))
-    return {
-        name: Usage(
-            statistics.median(u.seconds for u in usages),
-            statistics.median(u.cpu for u in usages),
-            statistics.median(u.megabytes for u in usages),
-            usages[-1].stdout,
-            tuple(usages),
-        )
-        for name, usages in found.items()
-    }
-
-
-def has_peer(results: Results, file: Path) -> bool:
-    """Whether the peer runs here; its first use compiles it, which must not be on its account."""
-    try:
-        measured(peer_command(file, [400], "lru"))
-    except RuntimeError as error:
-        missing = "No module named" in str(error)
-        why = "not installed (pip install -e '.[bench]')" if missing else str(error)[-300:]
-        results.skip(f"the comparison with {PEER}: {why}")
-        return False
-    return True
-
-
 def one_size(
     results: Results, file: Path, copies: int, rounds: int, peer: bool
 ) -> tuple[int, dict[str, Usage]]:
@@ -182,7 +141,7 @@ def one_size(
     commands = our_commands(file)
     commands["json.loads of the lines"] = [
         sys.executable,
-        str(HERE / "bench_scale.py"),
+        __file__,
         "--yardstick",
         str(file),
     ]
@@ -190,7 +149,7 @@ def one_size(
     requests, blocks = points["requests"], points["blocks"]
     if peer:
         commands[f"{PEER} lru"] = peer_command(file, blocks, "lru")
-    found = alternate(commands, rounds)
+    found = commands_in_turn(commands, rounds)
     beside = f"{PEER} lru" if peer else "json.loads of the lines"
     base = found[beside]
     results.facts[f"{requests} requests"] = {
@@ -239,23 +198,9 @@ def cold(results: Results, file: Path, warm: dict[str, Usage]) -> None:
 def belady_command(file: Path, blocks: Sequence[int], *, bypass: bool) -> list[str]:
     """Our curve of Belady's MIN."""
     return [
-        sys.executable, str(HERE / "bench_scale.py"), "--belady", str(file),
+        sys.executable, __file__, "--belady", str(file),
         "--blocks", ",".join(map(str, blocks)), *(["--bypass"] if bypass else []),
     ]  # fmt: skip
-
-
-def different_hits(ours: str, theirs: str) -> tuple[int, list[str]]:
-    """Capacities compared, and where the peer's optimal policy hits other than ours."""
-    mine = json.loads(ours)
-    pairs = [
-        (point["cacheBlocks"], mine[str(point["cacheBlocks"])]["hit_tokens"], found["hitTokens"])
-        for point in json.loads(theirs)["points"]
-        for found in [point["results"]["optimal"]]
-    ]
-    wrong = [
-        f"{b} blocks: {our} hit tokens, {PEER} {their}" for b, our, their in pairs if our != their
-    ]
-    return len(pairs), wrong
 
 
 def optimal(
@@ -270,7 +215,7 @@ def optimal(
     beside = f"{PEER} optimal" if peer else ""
     if peer:
         commands[beside] = peer_command(file, blocks, "optimal")
-    found = alternate(commands, rounds)
+    found = commands_in_turn(commands, rounds)
     base = found.pop(beside, None)
     for name, usage in found.items():
         label = f"{requests:,} requests: {name}"
@@ -311,6 +256,48 @@ def bound(results: Results, file: Path) -> None:
     )
 
 
+def every_size(
+    results: Results, file: Path, rounds: int, *, full: bool, peer: bool
+) -> dict[str, dict[int, Usage]] | None:
+    """Measure every size: what each command took, by name and requests. None if hits differ."""
+    everything: dict[str, dict[int, Usage]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for copies in COPIES if full else [n for n in COPIES if n <= MANY]:
+            trace = file
+            if copies > 1:
+                trace = Path(folder) / f"copies_{copies}.jsonl"
+                measured([
+                    sys.executable, str(SCALED), str(file),
+                    "--copies", str(copies), "--interleave", "-o", str(trace),
+                ])  # fmt: skip
+            some = 1 if copies > MANY else rounds
+            requests, found = one_size(results, trace, copies, some, peer)
+            for name, usage in found.items():
+                everything.setdefault(name, {})[requests] = usage
+            blocks = json.loads(found["curve"].stdout)["blocks"]
+            if copies <= MANY and not optimal(results, trace, requests, blocks, peer, some):
+                return None
+            if copies == 1:
+                cold(results, trace, found)
+                bound(results, trace)
+            else:
+                trace.unlink()
+    return everything
+
+
+def exponents(results: Results, everything: dict[str, dict[int, Usage]]) -> None:
+    """How every command's time and memory grow with the requests."""
+    for name, by_size in everything.items():
+        sizes = list(by_size)
+        for unit, value in UNITS.items():
+            values = [value(u) for u in by_size.values()]
+            label = f"growth of {unit} with requests: {name}"
+            results.figure(f"{label}, {len(sizes)} sizes", growth(sizes, values), "exponent")
+            if len(sizes) > 2:
+                last = growth(sizes[-2:], values[-2:])
+                results.figure(f"{label}, the last two sizes", last, "exponent")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; see the module's text."""
     parser = arguments(__doc__)
@@ -330,10 +317,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.belady:
         blocks = [int(b) for b in args.blocks.split(",")]
         return belady(args.belady, blocks, bypass=args.bypass)
-    file = args.traces / "conversation_trace.jsonl"
-    if not file.exists():
-        print(f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr)
-        return 2
+    file = conversation(args.traces)
     results = Results(
         "scale-full" if args.full else "scale",
         "time and peak memory from file to result over interleaved copies (CONSTRUCTED) of the "
@@ -342,40 +326,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     peer = has_peer(results, file)
     for command in our_commands(file).values():
         measured(command)  # what compiles, compiles now; what that takes is measured apart
-    everything: dict[str, dict[int, Usage]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for copies in COPIES:
-            if copies > MANY and not args.full:
-                continue
-            trace = file
-            if copies > 1:
-                trace = Path(folder) / f"copies_{copies}.jsonl"
-                measured([
-                    sys.executable, str(HERE / "make_scaled_trace.py"), str(file),
-                    "--copies", str(copies), "--interleave", "-o", str(trace),
-                ])  # fmt: skip
-            rounds = 1 if copies > MANY else args.rounds
-            requests, found = one_size(results, trace, copies, rounds, peer)
-            for name, usage in found.items():
-                everything.setdefault(name, {})[requests] = usage
-            if copies <= MANY:
-                blocks = json.loads(found["curve"].stdout)["blocks"]
-                if not optimal(results, trace, requests, blocks, peer, rounds):
-                    return 1
-            if copies == 1:
-                cold(results, trace, found)
-                bound(results, trace)
-            else:
-                trace.unlink()
-    for name, by_size in everything.items():
-        sizes = list(by_size)
-        for unit, value in UNITS.items():
-            values = [value(u) for u in by_size.values()]
-            label = f"growth of {unit} with requests: {name}"
-            results.figure(f"{label}, {len(sizes)} sizes", growth(sizes, values), "exponent")
-            if len(sizes) > 2:
-                last = growth(sizes[-2:], values[-2:])
-                results.figure(f"{label}, the last two sizes", last, "exponent")
+    everything = every_size(results, file, args.rounds, full=args.full, peer=peer)
+    if everything is None:
+        return 1
+    exponents(results, everything)
     results.write(args.results)
     return 0
 

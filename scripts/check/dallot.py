@@ -1,6 +1,6 @@
 """Recursive LRU equals LRU on path requests: the check beside ``proofs/dallot.md``.
 
-    python scripts/check/dallot.py [--traces DIR]
+    python scripts/check/dallot.py [--traces DIR] [--nodes N] [--length N] [--drawn N] [--json]
 
 Exit code: 0 all hold (and the control fails as it must), 1 otherwise.
 """
@@ -92,6 +92,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--drawn", type=int, default=2000, metavar="N")
+    parser.add_argument("--nodes", type=int, default=4, metavar="N", help="of all small forests")
+    parser.add_argument("--length", type=int, default=5, metavar="N", help="of their requests")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     kinds = (Lru, RecursiveLru, AncestorsFirst)
@@ -99,7 +101,10 @@ def main(argv: list[str] | None = None) -> int:
     parted = 0
     for name, cases in (
         (f"{args.drawn} drawn forests", islice(forest_cases(7), args.drawn)),
-        ("all forests of up to 4 unit nodes, all sequences of 5", small_cases(4, 5)),
+        (
+            f"all forests of up to {args.nodes} unit nodes, all sequences of {args.length}",
+            small_cases(args.nodes, args.length),
+        ),
     ):
         runs, evictions, differ, shared = compare(cases, kinds)
         parted += differ + shared

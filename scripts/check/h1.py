@@ -21,15 +21,15 @@ Exit codes: 0 holds, 1 a comparison fails, 2 no trace is there.
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
-from characterize import fixed
-from published import CONSTRUCTED, Checks, arguments, at_hand, missing_from, require_traces
-from replay_check import capacity_of, load_forest, run
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from mooncake import capacity_of, fixed, load_forest, run
+from published import CONSTRUCTED, Checks, at_hand, missing_from, open_traces
 
 from cache_worthy.sim.forest import PrefixForest
 
@@ -63,13 +63,13 @@ class Point:
         return self.freq_landlord - self.gdsf
 
 
-def show(value: Fraction) -> str:
+def decimals(value: Fraction) -> str:
     """Four decimals."""
     return fixed(value.numerator, value.denominator, 4)
 
 
 def measure(forest: PrefixForest) -> list[Point]:
-    """One point a capacity; capacities under the floor are left out."""
+    """One point per capacity; capacities under the floor are left out."""
     points = []
     for percent in GRID:
         capacity = capacity_of(forest, percent)
@@ -83,54 +83,55 @@ def measure(forest: PrefixForest) -> list[Point]:
     return points
 
 
-def crossover(points: Sequence[Point]) -> tuple[int, int] | None:
-    """The neighbouring capacities between which lru overtakes landlord for good, if it does."""
-    for before, after in itertools.pairwise(points):
-        rest = [p for p in points if p.percent >= after.percent]
-        if before.landlord_wins and not any(p.landlord_wins for p in rest):
-            return before.percent, after.percent
+def crossover(percents: Sequence[int], wins: Sequence[bool]) -> tuple[int, int] | None:
+    """The neighbouring capacities between which lru overtakes landlord for good, if it does.
+
+    Examples
+    --------
+    >>> crossover(range(4), [True, True, False, False])
+    (1, 2)
+    >>> crossover(range(4), [True, False, True, False])
+    (2, 3)
+    >>> crossover(range(2), [False, False]) is crossover(range(2), [True, True]) is None
+    True
+    """
+    for i in range(1, len(percents)):
+        if wins[i - 1] and not any(wins[i:]):
+            return percents[i - 1], percents[i]
     return None
+
+
+def show(trace: str, points: Sequence[Point]) -> None:
+    """Print the points of one trace."""
+    print(f"{trace}{' (constructed; not in the verdict)' if trace in CONSTRUCTED else ''}")
+    print("  percent     lru  landlord  freq_landlord    gdsf  frequency step  ageing step")
+    for p in points:
+        row = (p.lru, p.landlord, p.freq_landlord, p.gdsf, p.frequency_step, p.ageing_step)
+        cells = zip(map(decimals, row), (7, 9, 14, 7, 15, 12), strict=True)
+        print(f"  {p.percent:>7} " + " ".join(f"{cell:>{width}}" for cell, width in cells))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the points and the verdict; see the module's text."""
-    args = arguments(__doc__).parse_args(argv)
-    require_traces(args.traces)
+    args = open_traces(__doc__, argv)
     checks = Checks()
     where_wins = helped = 0
     for trace in at_hand(args.traces):
         points = measure(load_forest(args.traces, trace))
-        constructed = trace in CONSTRUCTED
-        print(f"{trace}{' (constructed; not in the verdict)' if constructed else ''}")
-        print("  percent     lru  landlord  freq_landlord    gdsf  frequency step  ageing step")
-        for p in points:
-            cells = [
-                show(value)
-                for value in (
-                    p.lru,
-                    p.landlord,
-                    p.freq_landlord,
-                    p.gdsf,
-                    p.frequency_step,
-                    p.ageing_step,
-                )
-            ]
-            widths = (7, 9, 14, 7, 15, 12)
-            row = " ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True))
-            print(f"  {p.percent:>7} {row}")
+        show(trace, points)
         largest = max(abs(p.ageing_step) for p in points)
         frequency = max(p.frequency_step for p in points)
-        crossed = crossover(points)
-        print(
-            f"  largest frequency step {show(frequency)}, largest ageing step {show(largest)} in "
-            "size; lru "
-            + (
-                f"overtakes landlord between {crossed[0]} and {crossed[1]} percent"
-                if crossed
-                else "does not overtake landlord for good on this grid"
-            )
+        crossed = crossover([p.percent for p in points], [p.landlord_wins for p in points])
+        overtaken = (
+            f"overtakes landlord between {crossed[0]} and {crossed[1]} percent"
+            if crossed
+            else "does not overtake landlord for good on this grid"
         )
-        if constructed:
+        print(
+            f"  largest frequency step {decimals(frequency)}, largest ageing step "
+            f"{decimals(largest)} in size; lru {overtaken}"
+        )
+        if trace in CONSTRUCTED:
             continue
         where_wins += sum(p.landlord_wins for p in points)
         helped += sum(p.landlord_wins and p.frequency_step > 0 for p in points)

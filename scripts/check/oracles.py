@@ -1,12 +1,13 @@
 """Hold the exact solvers and the bound against each other on random small instances.
 
-    python scripts/check/oracles.py [--instances N] [--seed S] [--check] [--reach [SECONDS]]
+    python scripts/check/oracles.py [--instances N] [--seed S] [--check]
+    python scripts/check/oracles.py --reach [SECONDS] [--sizes N [N ...]]
 
 Counts only instances whose optimum exceeds compulsory: on the others every answer is the same sum,
 so agreement says nothing; they are counted apart. On each: the dynamic program, the integer program
 under HiGHS and under CBC (both proved optimal), the certified chain and A3 bounds and LPround.
---reach enlarges the instance until an exact solver needs more than SECONDS (10) of wall time, and
-prints the last one it did.
+--reach enlarges the instance (nodes: SIZES) until an exact solver needs more than SECONDS (10) of
+wall time, and prints the last one it solved.
 
 Exit codes: 0 everything agrees (or no --check), 1 a disagreement, 2 usage.
 """
@@ -133,14 +134,13 @@ def _milp(solver: str, seconds: float) -> Solver:
 SIZES = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000)
 
 
-def reach(seconds: float, sizes: Sequence[int] = SIZES) -> list[str]:
-    """The largest instance of each family that each exact solver does in the time."""
+def reach(seconds: float, sizes: Sequence[int]) -> None:
+    """Print the largest instance of each family that each exact solver solves in the time."""
     solvers: dict[str, Solver] = {
         "dynamic program": optimal_cost,
         "integer program, HiGHS": _milp("highs", seconds),
         "integer program, CBC": _milp("cbc", seconds),
     }
-    lines = []
     for family, make in (("dense random forests", _dense), ("chats below one root", _chats)):
         for name, solve in solvers.items():
             done = "none"
@@ -153,9 +153,7 @@ def reach(seconds: float, sizes: Sequence[int] = SIZES) -> list[str]:
                     f"{instance.n} nodes, {len(instance.requests)} requests, capacity {capacity} "
                     f"({took:.1f} s)"
                 )
-            lines.append(f"{family:<22} {name:<24} {done}")
-            print(lines[-1], flush=True)
-    return lines
+            print(f"{family:<22} {name:<24} {done}", flush=True)
 
 
 def _timed(solve: Solver, instance: Instance, capacity: int, seconds: float) -> float | None:
@@ -209,13 +207,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--check", action="store_true", help="exit 1 on a disagreement")
     parser.add_argument("--reach", type=float, nargs="?", const=10.0, metavar="SECONDS")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     # make verify passes the traces to every step; this one needs none.
     parser.add_argument("--traces", help=argparse.SUPPRESS)
     args = parser.parse_args(argv)
     if args.instances < 1 or (args.reach is not None and args.reach <= 0):
         parser.error("--instances and --reach must be positive")
     if args.reach is not None:
-        reach(args.reach)
+        reach(args.reach, args.sizes)
         return 0
     tally = survey(args.instances, args.seed)
     print(report(tally))

@@ -31,7 +31,7 @@ from cache_worthy.theory.potential.campaigns import (
     forest_cases,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SURVEY = ROOT / "proofs" / "survey.json"
 GATE_REPLAYS = 4784  # as many as the reference document reports
 GATE = ("landlord", "landlord_eager", "landlord_clamped", *COSIGNED)

@@ -26,7 +26,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from characterize import fixed
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from mooncake import capacity_of, fixed, load_forest, run
 from published import (
     COMPULSORY_FLOPS,
     CONSTRUCTED,
@@ -38,35 +39,15 @@ from published import (
     at_hand,
     missing_from,
     require_traces,
-    trace_file,
 )
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import CapacityError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.radix.replay import Engine, ReplayResult, replay
-from cache_worthy.sim.trace import load_trace, paths_of
+from cache_worthy.sim.radix.replay import Engine, ReplayResult
 
 PERCENTS = (2, 5, 10, 25)
-
-
-def load_forest(folder: Path, trace: str) -> PrefixForest:
-    """The prefix forest of one trace."""
-    return build_forest(paths_of(load_trace(trace_file(folder, trace))))
-
-
-def capacity_of(forest: PrefixForest, percent: int) -> int:
-    """A percentage of the working set in bytes, floored.
-
-    Exact where ``int(fraction * bytes)`` in floating point is, and at these sizes they agree.
-    """
-    return percent * forest.distinct * BlockSize().block // 100
-
-
-def run(forest: PrefixForest, policy: str, capacity: int, engine: Engine) -> ReplayResult:
-    """One replay under a shipped policy and the default model."""
-    return replay(forest, POLICIES[policy](), capacity, engine=engine)
 
 
 def ratio(result: ReplayResult) -> str:

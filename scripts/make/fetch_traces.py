@@ -30,14 +30,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CHECKSUMS = ROOT / "data" / "checksums.json"
 CHUNK = 1 << 16
 TIMEOUT_SECONDS = 30.0
 #: Connections made for one file before giving up; each continues where the last one stopped.
 ATTEMPTS = 5
+#: Seconds before the second one, doubled before each further one.
+PAUSE = 0.5
 
 
 class CannotFetch(Exception):
@@ -75,7 +78,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def download(url: str, part: Path, pause: Callable[[float], None] = time.sleep) -> None:
+def download(url: str, part: Path, attempts: int, pause: float) -> None:
     """Fetch a URL into ``part``, continuing what ``part`` already holds.
 
     Raises
@@ -84,9 +87,9 @@ def download(url: str, part: Path, pause: Callable[[float], None] = time.sleep) 
         When the server cannot be reached, answers with an error, or keeps cutting the connection.
     """
     reason = ""
-    for attempt in range(ATTEMPTS):
+    for attempt in range(attempts):
         if attempt:
-            pause(0.5 * 2 ** (attempt - 1))
+            time.sleep(pause * 2 ** (attempt - 1))
         try:
             _one_connection(url, part)
             return
@@ -129,8 +132,10 @@ def _one_connection(url: str, part: Path) -> None:
             raise http.client.HTTPException(f"{received} of {promised} bytes arrived")
 
 
-def place(file: Expected, source: str, out: Path, *, force: bool) -> str:
-    """Put one file into ``out``, from a base URL or a folder.
+def place(
+    file: Expected, source: str, out: Path, get: Callable[[str, Path], None], *, force: bool
+) -> str:
+    """Put one file into ``out``, from a base URL (with ``get``) or a folder.
 
     Returns
     -------
@@ -160,12 +165,12 @@ def place(file: Expected, source: str, out: Path, *, force: bool) -> str:
     else:
         url = f"{source.rstrip('/')}/{file.name}"
         leftover = part.exists()
-        download(url, part)
+        get(url, part)
         digest = sha256_of(part)
         if digest != file.sha256 and leftover:
             say(f"{file.name}: the resumed file is wrong, starting over")
             part.unlink()
-            download(url, part)
+            get(url, part)
             digest = sha256_of(part)
     if digest != file.sha256:
         part.unlink()  # resuming wrong bytes can never make them right
@@ -179,30 +184,41 @@ def place(file: Expected, source: str, out: Path, *, force: bool) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch and check; see the module's text for the exit codes."""
-    base_url, files = read_checksums(CHECKSUMS)
-    short = {f.name.removesuffix("_trace.jsonl"): f for f in files}
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(short)}; or all")
-    parser.add_argument("--from", dest="source", default=base_url, metavar="DIR|URL")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="such as conversation; default all"
+    )
+    parser.add_argument("--from", dest="source", metavar="DIR|URL")
     parser.add_argument("--out", type=Path, default=ROOT / "data" / "raw", metavar="DIR")
     parser.add_argument("--force", action="store_true", help="replace a file that is wrong")
+    parser.add_argument(
+        "--checksums", type=Path, default=CHECKSUMS, metavar="FILE", help="names, digests, address"
+    )
+    parser.add_argument("--attempts", type=int, default=ATTEMPTS, metavar="N", help="per file (5)")
+    parser.add_argument(
+        "--pause", type=float, default=PAUSE, metavar="SECONDS", help="between them"
+    )
     args = parser.parse_args(argv)
+    base_url, files = read_checksums(args.checksums)
+    short = {f.name.removesuffix("_trace.jsonl"): f for f in files}
+    source = args.source or base_url
     unknown = [n for n in args.names if n not in short]
     if unknown:
         parser.error(f"unknown trace {unknown[0]!r}: expected {', '.join(short)}")
-    if "://" in args.source and not args.source.startswith(("http://", "https://")):
-        parser.error(f"--from {args.source}: expected a folder, or an http or https address")
+    if "://" in source and not source.startswith(("http://", "https://")):
+        parser.error(f"--from {source}: expected a folder, or an http or https address")
+    get = partial(download, attempts=args.attempts, pause=args.pause)
     wanted = [short[n] for n in args.names] or list(files)
 
     code = 0
     for file in wanted:
         try:
             args.out.mkdir(parents=True, exist_ok=True)
-            say(f"{file.name}: {place(file, args.source, args.out, force=args.force)}")
+            say(f"{file.name}: {place(file, source, args.out, get, force=args.force)}")
         except WrongBytes as error:
             say(f"error: {error}")
             code = max(code, 1)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "examples" / "scenarios"
 SEED = 20261130
 BLOCK = 512

@@ -1,9 +1,9 @@
-"""What every ``bench_*.py`` shares: figures beside their yardsticks, and where they are kept.
+"""What every script of ``bench/`` shares: figures beside their yardsticks, and where they are kept.
 
 A :class:`Results` prints its figures as they come and writes ``bench/results/NAME.json``: the
 machine (CPU model, cores, memory; no name of it and no path), its load, Python, the versions of
 what took part, the commit (and whether the tree had changes), and each figure with the yardstick of
-the same run, their ratio and, of several rounds, the least and the most.
+the same run, their ratio and, of several rounds, the smallest and the largest.
 Only ratios travel between machines, and those with care.
 """
 
@@ -16,14 +16,18 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+import published
+from published import ROOT, trace_file
+
 RESULTS = ROOT / "bench" / "results"
 
 #: Packages whose version belongs beside a figure, where they are installed.
@@ -167,14 +171,8 @@ def positive(text: str) -> int:
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the options that ``bench.py`` hands to every script."""
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    default = Path(os.environ.get("TRACES", ROOT / "data" / "raw"))
-    parser.add_argument("--traces", type=Path, default=default, metavar="DIR")
+    """A parser with the options that ``bench/all.py`` hands to every script."""
+    parser = published.arguments(description, check=False)
     parser.add_argument(
         "--results", type=Path, metavar="DIR", help="write NAME.json there (default: print only)"
     )
@@ -182,6 +180,56 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     size.add_argument("--quick", action="store_true", help="the sizes of make bench (default)")
     size.add_argument("--full", action="store_true", help="the sizes of make bench-full")
     return parser
+
+
+def conversation(folder: Path) -> Path:
+    """The conversation trace, which the figures are measured on.
+
+    Raises
+    ------
+    SystemExit
+        With exit code 2 and one line on stderr where the folder lacks it.
+    """
+    file = trace_file(folder, "conversation")
+    if not file.exists():
+        print(
+            f"{file} is missing; run scripts/make/fetch_traces.py or give --traces", file=sys.stderr
+        )
+        raise SystemExit(2)
+    return file
+
+
+def in_turn(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of every round of each job, the jobs taken in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            begun = time.perf_counter()
+            job()
+            seconds[name].append(time.perf_counter() - begun)
+    return seconds
+
+
+def commands_in_turn(
+    commands: Mapping[str, Sequence[str]],
+    rounds: int,
+    run: Callable[[Sequence[str]], Usage] = measured,
+) -> dict[str, Usage]:
+    """Every command ``rounds`` times, in turn; medians of time and memory by name."""
+    found: dict[str, list[Usage]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            found[name].append(run(command))
+    return {
+        name: Usage(
+            median(u.seconds for u in usages),
+            median(u.cpu for u in usages),
+            median(u.megabytes for u in usages),
+            usages[-1].stdout,
+            tuple(usages),
+        )
+        for name, usages in found.items()
+    }
 
 
 @dataclass(slots=True)
@@ -217,7 +265,7 @@ class Results:
         more_is_better: bool = False,
         spread: Sequence[float] = (),
     ) -> None:
-        """Keep and print one figure; of ``spread``, all that was measured, the least and the most.
+        """Keep and print one figure; of ``spread``, all that was measured, the smallest and the largest.
 
         The ratio is over the yardstick's value, in the direction that makes more than 1 better
         than the yardstick: how many times faster, or smaller.

@@ -9,11 +9,13 @@ and replay). Figures for a trace that is not at hand stay unchecked, and every s
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 #: Real traces first; ``synthetic`` is constructed and left out of every verdict.
 TRACES = ("conversation", "toolagent", "synthetic")
@@ -120,6 +122,62 @@ EVICTED_ONCE: Mapping[tuple[str, str], str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class BlockFigure:
+    """One published value of a replay block by block.
+
+    Parameters
+    ----------
+    trace, policy : str
+        ``ideal`` is the cache that never evicts.
+    capacity : int
+        Blocks; 0 for ``ideal``.
+    quantity : str
+        Attribute of `BlockReplay`.
+    cell : str
+        As printed: a count, or a rate to its last digit.
+    """
+
+    trace: str
+    policy: str
+    capacity: int
+    quantity: str
+    cell: str
+
+
+BLOCK_FIGURES: tuple[BlockFigure, ...] = tuple(
+    BlockFigure(*row)
+    for row in (
+        ("conversation", "ideal", 0, "block_hit_rate", "0.3664"),
+        ("conversation", "ideal", 0, "token_hit_rate", "0.3736"),
+        ("conversation", "ideal", 0, "request_hit_rate", "0.4094"),
+        ("synthetic", "ideal", 0, "block_hit_rate", "0.6396"),
+        ("synthetic", "ideal", 0, "token_hit_rate", "0.6512"),
+        ("synthetic", "ideal", 0, "request_hit_rate", "0.4315"),
+        ("conversation", "vllm_lru", 1000, "token_hit_rate", "0.0454"),
+        ("conversation", "vllm_lru", 10000, "token_hit_rate", "0.2157"),
+        ("conversation", "vllm_lru", 50000, "token_hit_rate", "0.3615"),
+        ("synthetic", "vllm_lru", 1000, "token_hit_rate", "0.0857"),
+        ("synthetic", "vllm_lru", 10000, "token_hit_rate", "0.4318"),
+        ("synthetic", "vllm_lru", 50000, "token_hit_rate", "0.6512"),
+        ("conversation", "vllm_lru", 1000, "block_hit_rate", "0.0445"),
+        ("conversation", "vllm_lru", 10000, "block_hit_rate", "0.2116"),
+        ("conversation", "vllm_lru", 50000, "block_hit_rate", "0.3546"),
+        ("synthetic", "vllm_lru", 1000, "block_hit_rate", "0.0841"),
+        ("synthetic", "vllm_lru", 10000, "block_hit_rate", "0.4239"),
+        ("synthetic", "vllm_lru", 50000, "block_hit_rate", "0.6396"),
+        ("conversation", "vllm_lru", 3656, "block_misses", "265631"),
+        ("conversation", "flat_lru", 3656, "block_misses", "265797"),
+        ("conversation", "flat_fifo", 3656, "block_misses", "266495"),
+        ("conversation", "flat_belady", 3656, "block_misses", "197842"),
+        ("conversation", "flat_belady", 3656, "block_references", "288500"),
+        ("conversation", "s3fifo", 4096, "total_hit_tokens", "15168640"),
+        ("conversation", "s3fifo", 4096, "total_prompt_tokens", "144793823"),
+        ("conversation", "s3fifo", 4096, "final_cache_blocks", "4096"),
+    )
+)
+
+
 def trace_file(folder: Path, trace: str) -> Path:
     """Where a trace stands in a folder of traces."""
     return folder / f"{trace}_trace.jsonl"
@@ -136,15 +194,17 @@ def missing_from(folder: Path) -> tuple[str, ...]:
     return tuple(t for t in TRACES if t not in here)
 
 
-def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """The options that every script over the traces shares."""
+def arguments(doc: str | None, *, check: bool = True) -> argparse.ArgumentParser:
+    """The options that every script over the traces shares; ``check`` of those that compare."""
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
+    default = Path(os.environ.get("TRACES", ROOT / "data" / "raw"))
     parser.add_argument(
-        "--traces", type=Path, default=ROOT / "data" / "raw", metavar="DIR", help="default data/raw"
+        "--traces", type=Path, default=default, metavar="DIR", help="default $TRACES or data/raw"
     )
-    parser.add_argument("--check", action="store_true", help="compare with the published figures")
+    if check:
+        parser.add_argument("--check", action="store_true", help="compare with what was published")
     return parser
 
 
@@ -160,7 +220,7 @@ def require_traces(folder: Path) -> None:
 
 
 def open_traces(doc: str | None, argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the shared options alone; the folder holds at least one trace."""
+    """Parse the shared options alone; the folder holds one trace at least."""
     args = arguments(doc).parse_args(argv)
     require_traces(args.traces)
     return args

@@ -8,24 +8,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import sampling_error
+from commands import script
+from sampled_errors import Errors
+
+LOGS = ("conversation", "synthetic")
 
 
-def test_both_logs_are_measured(
-    write: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_logs_are_measured(write: Callable[..., Path], tmp_path: Path) -> None:
     # 150 conversations of three turns in rounds: each block comes back after 150 requests.
     records = [
         {"timestamp": i, "input_length": 512 * (turn + 2), "output_length": 1,
          "hash_ids": [10 * c + t for t in range(turn + 2)]}
         for i, (turn, c) in enumerate((turn, c) for turn in range(3) for c in range(150))
     ]  # fmt: skip
-    for name in sampling_error.LOGS:
+    for name in LOGS:
         write(*records, name=f"{name}_trace.jsonl")
-    argv = ["--traces", str(tmp_path), "--seeds", "1", "--fractions", "1", "0.5", "0.01"]
-    assert sampling_error.main(argv) == 0
-    out = capsys.readouterr().out
-    for name in sampling_error.LOGS:
+    options = ("--traces", tmp_path, "--seeds", "1", "--fractions", "1", "0.5", "0.01")
+    done = script("figures/sampling_error.py", *options)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
+    for name in LOGS:
         whole, half, small = (
             f"{name}, F = {f}, {n} of 1" for f, n in ((1, 1), (0.5, 1), (0.01, 0))
         )
@@ -39,7 +41,7 @@ def test_both_logs_are_measured(
 
 
 def test_draws_count_as_one_each() -> None:
-    errors = sampling_error.Errors()
+    errors = Errors()
     # Two draws at ten capacities: one always inside, one never.
     for draw, error in ((1, 0.0), (2, 1.0)):
         for place in range(10):

@@ -6,12 +6,12 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import measuring
 import pytest
-
-import bench
+from measuring import Usage
 
 
 def test_a_process_is_measured_by_itself() -> None:
@@ -104,24 +104,17 @@ def test_no_round_is_no_number_of_rounds() -> None:
             measuring.positive(text)
 
 
-@pytest.mark.parametrize(("end", "code"), [("os.kill(os.getpid(), 9)", 1), ("sys.exit(2)", 2)])
-def test_the_worst_script_counts(
-    end: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "bench_one.py").write_text(f"import os, sys\n{end}\n", encoding="utf-8")
-    (tmp_path / "bench_two.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
-    assert bench.main(["--results", str(tmp_path / "results")]) == code
+def test_rounds_alternate_and_the_median_counts() -> None:
+    order: list[str] = []
 
+    def run(command: Sequence[str]) -> Usage:
+        order.append(command[0])
+        return Usage(float(len(order)), 0.0, 1.0, "")
 
-def test_a_folder_that_takes_no_results_is_refused_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(bench, "__file__", str(tmp_path / "bench.py"))
-    (tmp_path / "bench_one.py").write_text("raise SystemExit(3)", encoding="utf-8")
-    (tmp_path / "file").touch()
-    assert bench.main(["--results", str(tmp_path / "file")]) == 2
-    assert "cannot be written to" in capsys.readouterr().err
+    found = measuring.commands_in_turn({"a": ["a"], "b": ["b"]}, 3, run)
+    assert order == ["a", "b"] * 3
+    assert (found["a"].seconds, found["b"].seconds) == (3.0, 4.0)
+    assert [u.seconds for u in found["a"].rounds] == [1.0, 3.0, 5.0]
 
 
 def test_committed_results_name_no_machine_and_no_path() -> None:

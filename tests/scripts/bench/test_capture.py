@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from bench_capture import main
+from commands import script
 
 
-def test_every_figure_has_its_yardstick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--rounds", "2", "--results", str(tmp_path)]) == 0
+def test_every_figure_has_its_yardstick(tmp_path: Path) -> None:
+    done = script("bench/capture.py", "--rounds", "2", "--results", tmp_path)
+    assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "capture.json").read_text(encoding="utf-8"))
     figures = {f["name"]: f for f in document["figures"]}
     added = [name for name in figures if name.endswith("added by the proxy")]
@@ -22,4 +23,4 @@ def test_every_figure_has_its_yardstick(tmp_path: Path, capsys: pytest.CaptureFi
         assert whole["value"] - direct == pytest.approx(figures[name]["value"], abs=1e-3)
     # by turns 2 + 2 requests four times, then twice two of 32 connections
     assert document["facts"]["requests_recorded"] == 4 * 4 + 2 * 2 * 32
-    assert "without the proxy" in capsys.readouterr().out
+    assert "without the proxy" in done.stdout

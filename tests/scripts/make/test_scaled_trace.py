@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import make_scaled_trace
 import pytest
+from commands import Done, script
+from copies import scaled
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,17 +24,22 @@ def write(path: Path, paths: list[list[int | str]]) -> Path:
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[int | str]]:
-    assert make_scaled_trace.main(arguments) == 0
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def scale(*words: object) -> Done:
+    return script("make/scaled_trace.py", *words)
+
+
+def run(*words: object) -> list[list[int | str]]:
+    done = scale(*words)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
     assert all(r["constructed"] is True for r in records)
     return [r["hash_ids"] for r in records]
 
 
-def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_hand(tmp_path: Path) -> None:
     log = str(write(tmp_path / "log.jsonl", [[5, 6], [5, "x"]]))
     # Integers 5..6 span two values, so copy 1 shifts by 2 and copy 2 by 4.
-    assert run(capsys, log, "--copies", "3") == [
+    assert run(log, "--copies", "3") == [
         [5, 6],
         [5, "x"],
         [7, 8],
@@ -41,7 +47,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         [9, 10],
         [9, "x#2"],
     ]
-    assert run(capsys, log, "--copies", "2", "--interleave") == [
+    assert run(log, "--copies", "2", "--interleave") == [
         [5, 6],
         [7, 8],
         [5, "x"],
@@ -55,7 +61,7 @@ def test_copies_share_nothing_and_each_is_the_log(
 ) -> None:
     records = [{"hash_ids": p} for p in paths]
     try:
-        out = list(make_scaled_trace.scaled(records, copies, interleave=interleave))
+        out = list(scaled(records, copies, interleave=interleave))
     except ValueError:
         names = {i for p in paths for i in p if isinstance(i, str)}
         assert any(f"{n}#{c}" in names for n in names for c in range(1, copies))
@@ -69,19 +75,16 @@ def test_copies_share_nothing_and_each_is_the_log(
         assert [[back[i] for i in p] for p in mine] == paths
 
 
-def test_an_existing_file_needs_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_needs_force(tmp_path: Path) -> None:
     log = str(write(tmp_path / "log.jsonl", [[1]]))
     out = tmp_path / "out.jsonl"
-    assert make_scaled_trace.main([log, "--copies", "2", "-o", str(out)]) == 0
+    assert scale(log, "--copies", "2", "-o", out).returncode == 0
     whole = out.read_bytes()
     assert whole.count(b"\n") == 2
-    with pytest.raises(SystemExit) as stopped:
-        make_scaled_trace.main([log, "--copies", "3", "-o", str(out)])
-    assert stopped.value.code == 2
+    assert scale(log, "--copies", "3", "-o", out).returncode == 2
     assert out.read_bytes() == whole
-    assert make_scaled_trace.main([log, "--copies", "3", "-o", str(out), "--force"]) == 0
+    assert scale(log, "--copies", "3", "-o", out, "--force").returncode == 0
     assert out.read_bytes().count(b"\n") == 3
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -96,24 +99,22 @@ def test_an_existing_file_needs_force(tmp_path: Path, capsys: pytest.CaptureFixt
         ('{"hash_ids": ["a", "a#1"]}\n', "'a#1' is what copy 1"),
     ],
 )
-def test_bad_logs_exit_2_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, told: str
-) -> None:
+def test_bad_logs_exit_2_in_one_line(tmp_path: Path, content: str, told: str) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(content, encoding="utf-8")
-    assert make_scaled_trace.main([str(log), "--copies", "2"]) == 2
-    error = capsys.readouterr().err
-    assert told in error
-    assert error.count("\n") == 1
+    done = scale(log, "--copies", "2")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
-def test_a_missing_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert make_scaled_trace.main([str(tmp_path / "none"), "--copies", "2"]) == 2
-    assert "none" in capsys.readouterr().err
+def test_a_missing_file_exits_2(tmp_path: Path) -> None:
+    done = scale(tmp_path / "none", "--copies", "2")
+    assert done.returncode == 2
+    assert "none" in done.stderr
 
 
-def test_copies_below_one_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        make_scaled_trace.main(["-", "--copies", "0"])
-    assert stopped.value.code == 2
-    assert "1 or more" in capsys.readouterr().err
+def test_copies_below_one_is_a_usage_error() -> None:
+    done = scale("-", "--copies", "0")
+    assert done.returncode == 2
+    assert "1 or more" in done.stderr

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import fetch_traces
 import pytest
+from commands import ROOT, Done, script
 
 NAMES = ("conversation_trace.jsonl", "toolagent_trace.jsonl", "synthetic_trace.jsonl")
 BODIES = {name: (name.encode() + b" line\n") * 9_000 for name in NAMES}
@@ -26,6 +26,7 @@ class Server(http.server.ThreadingHTTPServer):
     mode = "good"
     cuts = 0
     seen: list[str | None]
+    checksums: Path
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -72,18 +73,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+def checksums(tmp_path: Path) -> Path:
+    """Names and digests of BODIES."""
     listed = {
         name: {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body), "origin": "test"}
         for name, body in BODIES.items()
     }
-    checksums = tmp_path / "checksums.json"
-    checksums.write_text(json.dumps({"base_url": "http://127.0.0.1:9", "files": listed}))
-    monkeypatch.setattr(fetch_traces, "CHECKSUMS", checksums)
-    monkeypatch.setattr(fetch_traces.download, "__defaults__", (lambda seconds: None,))
+    file = tmp_path / "checksums.json"
+    file.write_text(json.dumps({"base_url": "http://127.0.0.1:9", "files": listed}))
+    return file
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, checksums: Path) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     running = Server(("127.0.0.1", 0), Handler)
     running.seen = []
+    running.checksums = checksums
     thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield running
@@ -91,9 +97,14 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     running.server_close()
 
 
-def fetch(server: Server, out: Path, *more: str) -> int:
+def run(*words: object) -> Done:
+    """The script, without a pause between its tries."""
+    return script("make/fetch_traces.py", "--pause", "0", *words)
+
+
+def fetch(server: Server, out: Path, *more: object) -> Done:
     url = f"http://127.0.0.1:{server.server_address[1]}/traces"
-    return fetch_traces.main(["--from", url, "--out", str(out), *more])
+    return run("--checksums", server.checksums, "--from", url, "--out", out, *more)
 
 
 def assert_all_right(out: Path) -> None:
@@ -101,41 +112,38 @@ def assert_all_right(out: Path) -> None:
 
 
 def test_fetches_all_three(server: Server, tmp_path: Path) -> None:
-    assert fetch(server, tmp_path / "raw") == 0
+    assert fetch(server, tmp_path / "raw").returncode == 0
     assert_all_right(tmp_path / "raw")
     assert server.seen == [None] * 3
 
 
 def test_a_good_file_is_left_alone(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "raw"
-    assert fetch(server, out) == 0
+    assert fetch(server, out).returncode == 0
     before = {p: p.stat().st_mtime_ns for p in out.iterdir()}
     server.seen.clear()
-    assert fetch(server, out, "--force") == 0
+    assert fetch(server, out, "--force").returncode == 0
     assert server.seen == []
     assert {p: p.stat().st_mtime_ns for p in out.iterdir()} == before
 
 
 def test_a_cut_connection_resumes_where_it_stopped(server: Server, tmp_path: Path) -> None:
     server.cuts = 2
-    assert fetch(server, tmp_path / "raw", "conversation") == 0
+    assert fetch(server, tmp_path / "raw", "conversation").returncode == 0
     assert (tmp_path / "raw" / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
     assert server.seen == [None, "bytes=70000-", "bytes=140000-"]
 
 
 def test_a_server_that_keeps_cutting_is_given_up_and_a_second_run_resumes(
-    server: Server,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    server: Server, tmp_path: Path
 ) -> None:
     out = tmp_path / "raw"
     server.cuts = 1
-    monkeypatch.setattr(fetch_traces, "ATTEMPTS", 1)
-    assert fetch(server, out, "conversation") == 2
+    done = fetch(server, out, "conversation", "--attempts", "1")
+    assert done.returncode == 2
     assert [p.name for p in out.iterdir()] == [NAMES[0] + ".part"]
-    assert "70000 bytes are kept" in capsys.readouterr().err
-    assert fetch(server, out, "conversation") == 0
+    assert "70000 bytes are kept" in done.stderr
+    assert fetch(server, out, "conversation").returncode == 0
     assert (out / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
     assert server.seen == [None, "bytes=70000-"]
 
@@ -143,7 +151,7 @@ def test_a_server_that_keeps_cutting_is_given_up_and_a_second_run_resumes(
 def test_a_server_that_ignores_range_is_read_from_the_start(server: Server, tmp_path: Path) -> None:
     server.mode = "ignores range"
     server.cuts = 1
-    assert fetch(server, tmp_path / "raw", "conversation") == 0
+    assert fetch(server, tmp_path / "raw", "conversation").returncode == 0
     assert (tmp_path / "raw" / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
     assert server.seen == [None, "bytes=70000-"]
 
@@ -151,19 +159,17 @@ def test_a_server_that_ignores_range_is_read_from_the_start(server: Server, tmp_
 def test_a_wrong_offset_never_reaches_the_final_name(server: Server, tmp_path: Path) -> None:
     server.mode = "wrong offset"
     server.cuts = 1
-    assert fetch(server, tmp_path / "raw", "conversation") == 2
+    assert fetch(server, tmp_path / "raw", "conversation").returncode == 2
     assert not (tmp_path / "raw" / NAMES[0]).exists()
 
 
-def test_corrupt_bytes_are_refused_and_not_kept(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_corrupt_bytes_are_refused_and_not_kept(server: Server, tmp_path: Path) -> None:
     server.mode = "corrupt"
-    assert fetch(server, tmp_path / "raw", "synthetic") == 1
+    done = fetch(server, tmp_path / "raw", "synthetic")
+    assert done.returncode == 1
     assert list((tmp_path / "raw").iterdir()) == []
-    error = capsys.readouterr().err
-    assert hashlib.sha256(BODIES[NAMES[2]]).hexdigest() in error
-    assert "Traceback" not in error
+    assert hashlib.sha256(BODIES[NAMES[2]]).hexdigest() in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("leftover", [b"stale", b"stale" * 100_000], ids=["short", "too long"])
@@ -171,7 +177,7 @@ def test_a_stale_part_is_started_over(server: Server, tmp_path: Path, leftover: 
     out = tmp_path / "raw"
     out.mkdir()
     (out / (NAMES[0] + ".part")).write_bytes(leftover)
-    assert fetch(server, out, "conversation") == 0
+    assert fetch(server, out, "conversation").returncode == 0
     assert (out / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
     assert len(server.seen) == 2
 
@@ -180,20 +186,18 @@ def test_a_part_that_was_already_whole_is_taken(server: Server, tmp_path: Path) 
     out = tmp_path / "raw"
     out.mkdir()
     (out / (NAMES[0] + ".part")).write_bytes(BODIES[NAMES[0]])
-    assert fetch(server, out, "conversation") == 0
+    assert fetch(server, out, "conversation").returncode == 0
     assert (out / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
 
 
 def test_not_found_is_told_and_the_others_still_come(
-    server: Server,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(BODIES, NAMES[1])
-    assert fetch(server, tmp_path / "raw") == 2
+    done = fetch(server, tmp_path / "raw")
+    assert done.returncode == 2
     assert sorted(p.name for p in (tmp_path / "raw").iterdir()) == [NAMES[0], NAMES[2]]
-    error = capsys.readouterr().err
+    error = done.stderr
     assert "toolagent_trace.jsonl: the server answers 404" in error
     assert "--from DIR" in error
     assert "Traceback" not in error
@@ -201,19 +205,16 @@ def test_not_found_is_told_and_the_others_still_come(
 
 def test_a_server_error_is_retried_then_told(server: Server, tmp_path: Path) -> None:
     server.mode = "broken"
-    assert fetch(server, tmp_path / "raw", "conversation") == 2
-    assert len(server.seen) == fetch_traces.ATTEMPTS
+    assert fetch(server, tmp_path / "raw", "conversation").returncode == 2
+    assert len(server.seen) == 5
 
 
-def test_no_network_is_one_clear_line(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = f"http://127.0.0.1:{server.server_address[1]}"
+def test_no_network_is_one_clear_line(server: Server, tmp_path: Path) -> None:
     server.shutdown()
     server.server_close()
-    out = str(tmp_path / "raw")
-    assert fetch_traces.main(["--from", url, "--out", out, "conversation"]) == 2
-    error = capsys.readouterr().err
+    done = fetch(server, tmp_path / "raw", "conversation")
+    assert done.returncode == 2
+    error = done.stderr
     assert "cannot reach the server" in error
     assert "--from DIR" in error
     assert "Traceback" not in error
@@ -223,53 +224,59 @@ def test_a_bad_file_is_replaced_only_with_force(server: Server, tmp_path: Path) 
     out = tmp_path / "raw"
     out.mkdir()
     (out / NAMES[0]).write_bytes(b"mine")
-    assert fetch(server, out, "conversation") == 1
+    assert fetch(server, out, "conversation").returncode == 1
     assert (out / NAMES[0]).read_bytes() == b"mine"
     assert server.seen == []
     server.mode = "corrupt"
-    assert fetch(server, out, "conversation", "--force") == 1
+    assert fetch(server, out, "conversation", "--force").returncode == 1
     assert (out / NAMES[0]).read_bytes() == b"mine"
     server.mode = "good"
-    assert fetch(server, out, "conversation", "--force") == 0
+    assert fetch(server, out, "conversation", "--force").returncode == 0
     assert (out / NAMES[0]).read_bytes() == BODIES[NAMES[0]]
 
 
-def test_from_a_folder(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_folder(checksums: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for name in NAMES[:2]:
         (source / name).write_bytes(BODIES[name])
     out = tmp_path / "raw"
-    assert fetch_traces.main(["--from", str(source), "--out", str(out)]) == 2
+    words = ("--checksums", checksums, "--from", source, "--out", out)
+    done = run(*words)
+    assert done.returncode == 2
     assert sorted(p.name for p in out.iterdir()) == sorted(NAMES[:2])
-    assert "synthetic_trace.jsonl: no such file" in capsys.readouterr().err
+    assert "synthetic_trace.jsonl: no such file" in done.stderr
     (source / NAMES[2]).write_bytes(b"other")
-    assert fetch_traces.main(["--from", str(source), "--out", str(out)]) == 1
+    assert run(*words).returncode == 1
     (source / NAMES[2]).write_bytes(BODIES[NAMES[2]])
-    assert fetch_traces.main(["--from", str(source), "--out", str(out)]) == 0
+    assert run(*words).returncode == 0
     assert_all_right(out)
 
 
 @pytest.mark.parametrize("arguments", [["other"], ["--from", "ftp://somewhere"]])
-def test_usage_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        fetch_traces.main(arguments)
-    assert stopped.value.code == 2
-    assert "expected" in capsys.readouterr().err
+def test_usage_errors_exit_2(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "expected" in done.stderr
+
+
+def committed() -> dict[str, dict[str, str]]:
+    data = json.loads((ROOT / "data" / "checksums.json").read_text(encoding="utf-8"))
+    assert data["base_url"].startswith("https://")
+    files: dict[str, dict[str, str]] = data["files"]
+    return files
 
 
 def test_committed_checksums_are_well_formed() -> None:
-    base, files = fetch_traces.read_checksums(fetch_traces.ROOT / "data" / "checksums.json")
-    assert base.startswith("https://")
-    assert tuple(f.name for f in files) == NAMES
-    assert all(re.fullmatch("[0-9a-f]{64}", f.sha256) and f.origin for f in files)
+    files = committed()
+    assert tuple(files) == NAMES
+    assert all(re.fullmatch("[0-9a-f]{64}", f["sha256"]) and f["origin"] for f in files.values())
 
 
 @pytest.mark.traces
 def test_the_traces_at_hand_are_the_recorded_ones(traces: Path) -> None:
-    _, files = fetch_traces.read_checksums(fetch_traces.ROOT / "data" / "checksums.json")
-    at_hand = [f for f in files if (traces / f.name).exists()]
+    at_hand = [name for name in committed() if (traces / name).exists()]
     assert len(at_hand) >= 2
-    assert {f.name: fetch_traces.sha256_of(traces / f.name) for f in at_hand} == {
-        f.name: f.sha256 for f in at_hand
+    assert {n: hashlib.sha256((traces / n).read_bytes()).hexdigest() for n in at_hand} == {
+        n: committed()[n]["sha256"] for n in at_hand
     }

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import make_scenarios as script
 import pytest
+from commands import ROOT, script
 
 from cache_worthy.sim.blocks import BlockTrace, ideal, replay_blocks
 from cache_worthy.sim.sglang import CURRENT, PagedLog, replay_sglang, server_for
 from cache_worthy.sim.trace import Request, load_trace
-
-ROOT = Path(__file__).resolve().parents[2]
 
 CAPACITY = {
     "scan_flood": 64,
@@ -67,7 +65,7 @@ def hit_tokens(policy: str, requests: list[Request], capacity: int) -> int:
     return replay_blocks(blocks, name, capacity, **options).total_hit_tokens
 
 
-@pytest.fixture(params=script.SCENARIOS)
+@pytest.fixture(params=CAPACITY)
 def name(request: pytest.FixtureRequest) -> str:
     assert isinstance(request.param, str)
     return request.param
@@ -104,11 +102,18 @@ def test_figures_of_the_readme() -> None:
                     assert f"{hit_tokens(policy, requests, CAPACITY[name]):,}" in row[4]
 
 
-def test_files_are_their_scripts_bytes(name: str, tmp_path: Path) -> None:
-    committed = (ROOT / "examples" / "scenarios" / f"{name}.jsonl").read_bytes()
-    assert committed == script.render(name)
-    assert all(json.loads(line)["constructed"] is True for line in committed.splitlines())
-    assert script.main(["--check"]) == 0
-    assert script.main(["--to", str(tmp_path)]) == 0
-    (tmp_path / f"{name}.jsonl").write_bytes(committed[:-2])
-    assert script.main(["--check", "--to", str(tmp_path)]) == 1
+def test_files_are_their_scripts_bytes(tmp_path: Path) -> None:
+    def run(*words: object) -> int:
+        return script("make/scenarios.py", *words).returncode
+
+    folder = ROOT / "examples" / "scenarios"
+    assert run("--check") == 0
+    assert run("--to", tmp_path) == 0
+    written = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert written == {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
+    assert set(written) == {f"{name}.jsonl" for name in CAPACITY}
+    for name, data in written.items():
+        assert all(json.loads(line)["constructed"] is True for line in data.splitlines())
+        (tmp_path / name).write_bytes(data[:-2])
+        assert run("--check", "--to", tmp_path) == 1
+        (tmp_path / name).write_bytes(data)
