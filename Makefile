@@ -8,7 +8,7 @@ demo: venv
 	$(BIN)/cache-worthy analyze examples/sample_log.jsonl
 
 venv:
-	$(PYTHON) scripts/make_venv.py
+	$(PYTHON) scripts/make/environment.py
 
 test: venv check
 
@@ -27,28 +27,28 @@ tests: venv
 	$(BIN)/python -m pytest -rs -n 2 --dist loadscope -m "not traces and not slow"
 
 verify: venv
-	$(BIN)/python scripts/verify.py --traces $(TRACES)
+	$(BIN)/python scripts/check/verify.py --traces $(TRACES)
 
 verify-full: venv
-	$(BIN)/python scripts/verify.py --traces $(TRACES) --full
+	$(BIN)/python scripts/check/verify.py --traces $(TRACES) --full
 
 proofs: venv
-	$(BIN)/python scripts/run_proofs.py
+	$(BIN)/python scripts/check/proofs.py
 
 proofs-full: venv
-	$(BIN)/python scripts/run_proofs.py --full
+	$(BIN)/python scripts/check/proofs.py --full
 
 proofs-coq: venv
-	$(BIN)/python scripts/check_coq.py
+	$(BIN)/python scripts/check/coq.py
 
 # Peers to compare with; without them (no network) the figures stand alone, and say so.
 peers: venv
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 
 bench: peers
-	$(BIN)/python scripts/bench.py --traces $(TRACES)
+	$(BIN)/python scripts/bench/all.py --traces $(TRACES)
 
 bench-full: peers
-	$(BIN)/python scripts/bench.py --traces $(TRACES) --full
+	$(BIN)/python scripts/bench/all.py --traces $(TRACES) --full
 
 .PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq peers bench bench-full

@@ -7,7 +7,7 @@ forest says so in ``reinterned``.
 
 Two forms build it. The plain one interns block by block in a dictionary. The columnar one sorts
 out whole columns in numpy; it is there because a million requests refer to 29 million blocks
-(``scripts/bench_scale.py`` has time and peak memory of what starts with it). They agree attribute by attribute; the
+(``scripts/bench/scale.py`` has time and peak memory of what starts with it). They agree attribute by attribute; the
 plain one is the oracle.
 
 Evidence: rank 2 (node sizes sum to the distinct blocks; one parent a block, raised here) and

@@ -1,7 +1,7 @@
 """What a trace is made of: requests, each a path of block ids.
 
 A block id stands for the whole prefix up to and including its block, as in the Mooncake FAST'25
-traces. Evidence: rank 1, the published trace table (``scripts/characterize.py --check``).
+traces. Evidence: rank 1, the published trace table (``scripts/check/traces.py --check``).
 """
 
 from __future__ import annotations

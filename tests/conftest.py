@@ -37,7 +37,7 @@ def traces() -> Path:
     ]
     if missing:
         pytest.fail(
-            f"{folder} lacks {', '.join(missing)}; run scripts/fetch_traces.py or set TRACES"
+            f"{folder} lacks {', '.join(missing)}; run scripts/make/fetch_traces.py or set TRACES"
         )
     return folder
 

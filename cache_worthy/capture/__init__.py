@@ -7,5 +7,5 @@ advisor beside the traffic.
 
 Rank of evidence: differential. The analysis of a recorded log is held, field by field, against that
 of the same bodies given as a log, and the bytes that went through against those that were sent
-(``scripts/capture_check.py``).
+(``scripts/check/capture.py``).
 """

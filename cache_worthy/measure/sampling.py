@@ -29,7 +29,7 @@ open: of ``n`` subtrees with reuse, none of which loses any, up to ``3/n`` of th
 may still be lost in the log. It sees the luck of the draw, not a bias that all parts share.
 
 Evidence: rank 4, samples and scales computed by hand; rank 2, F = 1 is the log, and both ends of a
-curve are exact; errors and their coverage against full replays: ``scripts/sampling_error.py``.
+curve are exact; errors and their coverage against full replays: ``scripts/figures/sampling_error.py``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ request ``t`` beside its path.
 Every schedule under demand paging with the requested path pinned gives a feasible point of the
 chain and A2 rows; A3 needs ancestor-closed residency as well. ``proofs/lower-bound.md`` has the
 argument. The chain form has one nonzero a group at each end and two a request; written as one
-capacity row a request it is far larger (``scripts/bench_bound.py`` measures both).
+capacity row a request it is far larger (``scripts/bench/bound.py`` measures both).
 """
 
 from __future__ import annotations

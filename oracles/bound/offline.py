@@ -20,7 +20,7 @@ from cache_worthy.oracles.bound.lp import Chain, Link, Rows, relax, require_room
 from cache_worthy.oracles.schedule import OracleError
 
 WHOLE_LP = 100_000
-"""Requests up to which the program is solved as a whole: 192,496 take 57 CPU seconds and 1.5 GB\n(``scripts/bench_bound.py``); the ascent takes longer in time, half of the memory, and can stop."""
+"""Requests up to which the program is solved as a whole: 192,496 take 57 CPU seconds and 1.5 GB\n(``scripts/bench/bound.py``); the ascent takes longer in time, half of the memory, and can stop."""
 
 WINDOW = 12_000
 """Requests in one window of the ascent: one solve is about the conversation trace's."""
@@ -28,7 +28,7 @@ WINDOW = 12_000
 PASSES = 4
 GAIN = 1e-4
 """The ascent stops after ``PASSES``, or when a pass raises the bound by less than this share of
-compulsory. A pass over 192,000 requests takes some 40 s (``scripts/bench_bound.py``)."""
+compulsory. A pass over 192,000 requests takes some 40 s (``scripts/bench/bound.py``)."""
 
 Progress = Callable[[str], None]
 
@@ -108,7 +108,7 @@ def offline_bound(
     -----
     KeyboardInterrupt ends the search, not the call: the best certificate so far is returned with
     ``interrupted`` true. 0.3 to 1 s for the 12,031 requests of the Mooncake conversation trace
-    (``scripts/bench_bound.py``).
+    (``scripts/bench/bound.py``).
 
     Examples
     --------

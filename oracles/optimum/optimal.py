@@ -14,7 +14,7 @@ States are ancestor-closed sets of resident nodes, as bit masks. Three facts kee
 Evidence: the answer equals an independent integer program under two solvers, Belady's rule where
 Belady is optimal (established theory), and hand-computed instances; every schedule is rechecked by
 :func:`cache_worthy.oracles.schedule.check_schedule`. See ``tests/oracles/test_optimal.py`` and
-``scripts/oracle_check.py``.
+``scripts/check/oracles.py``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def optimal_cost(instance: Instance, capacity: int, progress: Progress | None = 
 
     Notes
     -----
-    Exponential in the number of nodes at worst; ``scripts/oracle_check.py --reach`` measures how
+    Exponential in the number of nodes at worst; ``scripts/check/oracles.py --reach`` measures how
     large an instance takes ten seconds.
 
     Examples

@@ -9,7 +9,7 @@ block it uses last, and that is either the block that comes down or the last use
 
 Why not one replay a capacity: the curve of 20 capacities on the conversation trace takes as long as
 two of the replays, and no machine code is needed to be level with a peer in C++
-(``scripts/bench_scale.py``).
+(``scripts/bench/scale.py``).
 
 Evidence: with ``bypass``, the hit tokens of kvcache-simulator's optimal policy at every capacity on
 the conversation trace and on 10 copies of it (the bench fails where one differs); without, the

@@ -1,8 +1,8 @@
 """The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
 
 Why it is there: an analysis of a large log with every section is hundreds of replays, which took most
-of its time in Python. Here one takes about a tenth (``scripts/bench_replay.py`` has both
-for every policy on the conversation trace, ``scripts/bench_scale.py`` whole analyses).
+of its time in Python. Here one takes about a tenth (``scripts/bench/replay.py`` has both
+for every policy on the conversation trace, ``scripts/bench/scale.py`` whole analyses).
 
 The loop is that of :func:`cache_worthy.sim.radix.interned.replay_interned`, and that one is its oracle (for
 cosigned the node engine): every field of the result is the same, which needs the same floating-point

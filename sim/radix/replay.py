@@ -9,7 +9,7 @@ of the result. A policy without a :class:`~cache_worthy.sim.radix.policies.base.
 objects with a heap.
 
 Evidence: rank 1, all published cells of the reference table for the traces at hand
-(``scripts/replay_check.py --check``); rank 2, the invariants in the loop; rank 5, the engines and
+(``scripts/check/replay.py --check``); rank 2, the invariants in the loop; rank 5, the engines and
 an independent transcription agree.
 """
 

@@ -25,7 +25,7 @@ The server builds a fresh heap of all leaves at each eviction. Here one heap liv
 pushed whenever a leaf's score may have changed, and a popped entry counts only if it is still the
 score of a living leaf: the same order for logarithmic work. A model without that shortcut checks
 it (tests/sim/sglang/test_sglang_model.py), and the server's own code where its package is at hand
-(scripts/sglang_check.py: hits, sizes, hit counts and priorities of every node after each request).
+(scripts/check/sglang_release.py: hits, sizes, hit counts and priorities of every node after each request).
 """
 
 from __future__ import annotations

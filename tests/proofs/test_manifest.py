@@ -34,7 +34,7 @@ HOLDS = """
 [[claim]]
 id = "row"
 claim = "the load row"
-command = "python scripts/prove_rows.py cosigned.load"
+command = "python scripts/check/rows.py cosigned.load"
 expect = "unsat"
 covers = "all reals"
 budget = 60
@@ -45,7 +45,7 @@ twin = "mutants"
 [[claim]]
 id = "mutants"
 claim = "its mutants"
-command = "python scripts/prove_rows.py cosigned.load --mutants"
+command = "python scripts/check/rows.py cosigned.load --mutants"
 expect = "sat"
 covers = "each"
 budget = 60
@@ -56,7 +56,7 @@ FALSE = """
 [[claim]]
 id = "deliberately-false"
 claim = "a mutated row holds"
-command = "python scripts/prove_rows.py cosigned.load --mutants"
+command = "python scripts/check/rows.py cosigned.load --mutants"
 expect = "unsat"
 covers = "each"
 budget = 60
@@ -158,7 +158,7 @@ def test_a_command_over_its_budget_leaves_nothing_running() -> None:
         (('expect = "sat"', 'expect = "count 1/0"'), "no relation and value"),
         (('expect = "sat"', "expect = 0"), "expect"),
         (("budget = 60", 'budget = "5"'), "budget"),
-        (('command = "python scripts/prove_rows.py cosigned.load"', 'command = ""'), "command"),
+        (('command = "python scripts/check/rows.py cosigned.load"', 'command = ""'), "command"),
         (('covers = "each"', 'covers = "each"\npick = "result.-1"'), "pick"),
         (('covers = "each"', 'covers = "each"\nneeds = "coqc"'), "its twin needs coqc"),
     ],

@@ -5,7 +5,7 @@ requests depend on what the policy evicts.
 
 *LRU's cycle* (``proofs/lru.md``): why LRU's ratio is bounded by no function of the capacity once
 costs differ. The closed forms are derived there and in the docstrings here, and checked by
-``scripts/run_adversary.py``.
+``scripts/check/adversary.py``.
 """
 
 from __future__ import annotations

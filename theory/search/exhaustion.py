@@ -5,7 +5,7 @@ all capacities ``h <= k``. Costs are symbolic (:mod:`cache_worthy.theory.search.
 checker itself runs on them, so each of its comparisons is decided for *all* non-negative real
 costs, not for a grid. The offline side is every schedule that loads on request only and evicts no
 more than it must. So the only thing that is not exhausted inside the scope is a wasteful schedule:
-one that loads early or evicts early (the random schedules of ``scripts/potential_check.py`` do).
+one that loads early or evicts early (the random schedules of ``scripts/check/potential.py`` do).
 
 Only sequences of full length are run, because the rows are checked at every event and so on every
 prefix; the row ``bound`` is the sum of the others and is checked at the end, for shorter sequences

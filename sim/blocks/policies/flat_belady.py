@@ -7,7 +7,7 @@ is a yardstick for the flat policies only: it bounds neither FLOPs nor prefix hi
 
 Evidence: equals the value of the interval linear program on independent unit blocks, solved
 separately, on random logs; published miss count on the conversation trace; the misses of
-libCacheSim's Belady in the same run (``scripts/bench_blocks.py``).
+libCacheSim's Belady in the same run (``scripts/bench/blocks.py``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """cache-worthy capture between real sockets: what goes through, and what a broken end does.
 
-Upstream servers and clients are written on bare sockets (``scripts/capture_check.py``), so that each
+Upstream servers and clients are written on bare sockets (``scripts/support/bare_http.py``), so that each
 byte and each moment is the test's own; one upstream is uvicorn.
 """
 
@@ -24,7 +24,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from capture_check import Capture, Check, Request, Response, Upstream, fetch, run_check
+from bare_http import Capture, Request, Response, Upstream, fetch
+from traffic import Check, run_check
 
 CHAT = b"/v1/chat/completions"
 ANSWER = json.dumps(

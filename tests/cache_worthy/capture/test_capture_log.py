@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from capture_check import Capture, Request, Upstream, fetch
+from bare_http import Capture, Request, Upstream, fetch
 
 import cache_worthy.capture.recorder as recorder_module
 from cache_worthy.advise.sections import SECTIONS

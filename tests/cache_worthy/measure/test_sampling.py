@@ -383,7 +383,7 @@ def test_samples_that_say_nothing_are_refused(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.traces
 @pytest.mark.parametrize("name", ["conversation", "synthetic"])
 def test_the_truth_lies_inside_on_the_traces(run: Run, traces: Path, name: str) -> None:
-    """Not on every draw: seed 0 at F = 0.1; scripts/sampling_error.py says how often."""
+    """Not on every draw: seed 0 at F = 0.1; scripts/figures/sampling_error.py says how often."""
     file = traces / f"{name}_trace.jsonl"
     document = json.loads(run("analyze", file, "--sample", "0.1", "--json")[1])
     subtrees = {"conversation": 7373, "synthetic": 2211}[name]
