@@ -14,9 +14,11 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import check_coq
+import coq_kernel
+import coq_runs
 import pytest
-from check_coq import COQ, MUTANTS, CheckFailed, Mutant
+from commands import ROOT, script
+from coq_kernel import CheckFailed, Mutant, read_mutants
 
 from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.coq_log import (
@@ -33,6 +35,8 @@ from cache_worthy.theory.coq_log import (
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.steps import ModelError, Settle
 
+COQ = ROOT / "proofs" / "coq"
+MUTANTS = read_mutants()
 SMALLEST = Instance((None, 0, None, None), (1, 1, 1, 1), (0, 5, 2, 0), (1, 2, 3, 2, 3, 2))
 
 
@@ -40,46 +44,46 @@ SMALLEST = Instance((None, 0, None, None), (1, 1, 1, 1), (0, 5, 2, 0), (1, 2, 3,
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file compiled."""
     if shutil.which("coqc") is None:
-        message = f"NOT RUN: the formal proofs were not checked; {check_coq.INSTALL}"
+        message = f"NOT RUN: the formal proofs were not checked; {coq_kernel.INSTALL}"
         warnings.warn(message, stacklevel=1)
         pytest.skip(message)
     folder = tmp_path_factory.mktemp("coq")
-    check_coq.compile_all(folder)
+    coq_kernel.compile_all(folder)
     return folder
 
 
 def test_theorems_rest_on_no_axiom(compiled: Path) -> None:
-    report = check_coq.check_assumptions(compiled).detail
+    report = coq_kernel.check_assumptions(compiled).detail
     for name in ("cosigned_bound", "landlord_bound", "landlord_safe", "landlord_exceeds_young"):
         assert name in report
 
 
 def test_a_wrong_constant_fails_where_it_should(compiled: Path) -> None:
     wrong = next(m for m in MUTANTS if m.lemma == "row_load")
-    assert check_coq.check_mutants(compiled, [wrong]).counts == {"mutants_failing": 1}
+    assert coq_kernel.check_mutants(compiled, [wrong]).counts == {"mutants_failing": 1}
     with pytest.raises(CheckFailed, match="expected to fail in row_rent"):
-        check_coq.check_mutants(compiled, [replace(wrong, lemma="row_rent")])
+        coq_kernel.check_mutants(compiled, [replace(wrong, lemma="row_rent")])
     harmless = Mutant("Log.v", "accept", "An accepted log is a run.", "An accepted log is one.")
     with pytest.raises(CheckFailed, match="it compiles"):
-        check_coq.check_mutants(compiled, [harmless])
+        coq_kernel.check_mutants(compiled, [harmless])
 
 
 def test_runs_of_the_code_are_runs_of_the_relation(compiled: Path) -> None:
-    found = check_coq.check_runs(compiled, 24, seed=3)
+    found = coq_runs.check_runs(compiled, 24, seed=3)
     assert found.counts == {"runs_accepted": 24, "runs_rejected": 0, "forged_rejected": 3}
 
 
 def test_runs_of_the_touch_form_are_runs_of_its_relation(compiled: Path) -> None:
-    found = check_coq.check_touch(compiled, 24, seed=3)
+    found = coq_runs.check_touch(compiled, 24, seed=3)
     assert found.counts == {"touch_accepted": 24, "touch_rejected": 0, "touch_forged_rejected": 4}
 
 
 def test_landlord_costs_what_the_kernel_computes(compiled: Path) -> None:
-    assert check_coq.check_landlord(compiled, 24, seed=3).counts == {"landlord_runs": 24}
+    assert coq_runs.check_landlord(compiled, 24, seed=3).counts == {"landlord_runs": 24}
 
 
 def test_landlord_comes_close_to_its_ratio(compiled: Path) -> None:
-    assert check_coq.check_limit(compiled, 3).counts == {"limit_cases": 7, "above_young": 1}
+    assert coq_runs.check_limit(compiled, 3).counts == {"limit_cases": 7, "above_young": 1}
 
 
 def test_an_assumption_of_our_own_is_found(
@@ -93,27 +97,27 @@ def test_an_assumption_of_our_own_is_found(
     )
     (tmp_path / "Model.v").write_text(text, encoding="utf-8")
     (tmp_path / "_CoqProject").write_text("Model.v\n", encoding="utf-8")
-    monkeypatch.setattr(check_coq, "COQ", tmp_path)
+    monkeypatch.setattr(coq_kernel, "COQ", tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    check_coq.compile_all(scratch)
+    coq_kernel.compile_all(scratch)
     with pytest.raises(CheckFailed, match="wish"):
-        check_coq.check_assumptions(scratch)
+        coq_kernel.check_assumptions(scratch)
 
 
 @pytest.mark.slow
-def test_the_whole_check(capsys: pytest.CaptureFixture[str]) -> None:
-    code = check_coq.main([])
-    assert code == (0 if shutil.which("coqc") else 2), capsys.readouterr().out
+def test_the_whole_check() -> None:
+    done = script("check/coq.py")
+    assert done.returncode == (0 if shutil.which("coqc") else 2), done.stderr
 
 
 # -- what needs no coqc -------------------------------------------------------------------------
 
 
 def test_no_gap_is_left_in_the_sources() -> None:
-    for file in check_coq.sources():
-        assert check_coq.forbidden((COQ / file).read_text(encoding="utf-8")) == []
-    assert check_coq.forbidden("Lemma x : y.\nProof. Admitted.") == ["Admitted"]
+    for file in coq_kernel.sources():
+        assert coq_kernel.forbidden((COQ / file).read_text(encoding="utf-8")) == []
+    assert coq_kernel.forbidden("Lemma x : y.\nProof. Admitted.") == ["Admitted"]
 
 
 def test_every_mutant_changes_one_place() -> None:
@@ -128,8 +132,8 @@ def test_readme_names_what_is_proved() -> None:
     readme = (COQ / "README.md").read_text(encoding="utf-8")
     stated = {
         name
-        for file in check_coq.sources()
-        for name in check_coq.theorems((COQ / file).read_text(encoding="utf-8"))
+        for file in coq_kernel.sources()
+        for name in coq_kernel.theorems((COQ / file).read_text(encoding="utf-8"))
     }
     assert len(stated) >= 40
     named = set(re.findall(r"`(\w+)`", readme))
@@ -137,25 +141,22 @@ def test_readme_names_what_is_proved() -> None:
     assert stated - named == {"flat_valid", "flat_acyclic"}
 
 
-def test_missing_coqc_is_said_and_is_no_success(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_coqc_is_said_and_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert check_coq.main([]) == 2
-    assert "NOT RUN" in capsys.readouterr().err
+    done = script("check/coq.py")
+    assert done.returncode == 2
+    assert "NOT RUN" in done.stderr
 
 
-def test_failure_exits_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failure_exits_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake = tmp_path / "coqc"
     fake.write_text("#!/bin/sh\necho 'File \"x\", line 1'; exit 1\n", encoding="utf-8")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert check_coq.main(["--json"]) == 1
-    shown = capsys.readouterr()
-    assert "FAILED kernel" in shown.err
-    assert json.loads(shown.out) == {"ok": False, "failed": "kernel"}
+    done = script("check/coq.py", "--json")
+    assert done.returncode == 1
+    assert "FAILED kernel" in done.stderr
+    assert json.loads(done.stdout) == {"ok": False, "failed": "kernel"}
 
 
 def test_who_pays_by_hand() -> None:

@@ -5,30 +5,21 @@ The claims themselves are run by ``make proofs``; a few cheap ones are run here.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import manifest
 import pytest
+from commands import ROOT, Done, script
 
-ROOT = Path(__file__).resolve().parents[2]
 MANIFEST = ROOT / "proofs" / "manifest.toml"
 
 
-def _load_runner() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("run_proofs", ROOT / "scripts" / "run_proofs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["run_proofs"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def run(file: Path, *words: object) -> Done:
+    """Run the claims of a manifest."""
+    return script("check/proofs.py", "--manifest", file, *words)
 
-
-runner = _load_runner()
 
 HOLDS = """
 [[claim]]
@@ -64,79 +55,77 @@ rank = "own test"
 """
 
 
-def test_a_true_manifest_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_true_manifest_passes(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     file.write_text(HOLDS, encoding="utf-8")
-    assert runner.main(["--manifest", str(file)]) == 0
-    assert "2 of 2 claims as stated, 1 of them universal" in capsys.readouterr().out
+    done = run(file)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 claims as stated, 1 of them universal" in done.stdout
 
 
-def test_a_false_claim_in_a_copy_of_the_manifest_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_false_claim_in_a_copy_of_the_manifest_fails(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     file.write_text(MANIFEST.read_text(encoding="utf-8") + FALSE, encoding="utf-8")
-    code = runner.main(["--manifest", str(file), "--only", "deliberately-false"])
-    assert code == 1
-    out = capsys.readouterr().out
-    assert out.startswith("FAIL")
-    assert "sat (expected unsat)" in out
+    done = run(file, "--only", "deliberately-false")
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL")
+    assert "sat (expected unsat)" in done.stdout
 
 
-def test_a_claim_whose_program_is_missing_is_said_not_to_have_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_claim_whose_program_is_missing_is_said_not_to_have_run(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     needy = FALSE.replace('rank = "own test"', 'rank = "own test"\nneeds = "no-such-program"')
     file.write_text(HOLDS + needy, encoding="utf-8")
-    assert runner.main(["--manifest", str(file)]) == 0
-    out = capsys.readouterr().out
+    done = run(file)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
     assert "NOT RUN" in out
     assert "no-such-program is not installed" in out
     assert "2 of 2 claims as stated" in out
     assert out.rstrip().endswith("; 1 NOT RUN")
     file.write_text(HOLDS + needy.replace("no-such-program", "sh"), encoding="utf-8")
-    assert runner.main(["--manifest", str(file)]) == 1
+    assert run(file).returncode == 1
 
 
-def test_a_command_over_its_budget_or_without_a_result_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_over_its_budget_or_without_a_result_fails(tmp_path: Path) -> None:
     slow = FALSE.replace("budget = 60", "budget = 0.05")
     lost = FALSE.replace('expect = "unsat"', 'expect = "unsat"\npick = "nothing"')
     broken = FALSE.replace("cosigned.load --mutants", "cosigned.nothing")
-    for i, text in enumerate((slow, lost, broken)):
-        file = tmp_path / f"{i}.toml"
+    for text, told in (
+        (slow, "over its budget"),
+        (lost, "no 'nothing' in the output"),
+        (broken, "FAIL"),
+    ):
+        file = tmp_path / "manifest.toml"
         file.write_text(text, encoding="utf-8")
-        assert runner.main(["--manifest", str(file)]) == 1
-    out = capsys.readouterr().out
-    assert "over its budget" in out
-    assert "no 'nothing' in the output" in out
+        done = run(file)
+        assert done.returncode == 1
+        assert told in done.stdout
 
 
-def test_only_never_leaves_a_twin_behind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_never_leaves_a_twin_behind(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     file.write_text(HOLDS, encoding="utf-8")
-    assert runner.main(["--manifest", str(file), "--only", "row"]) == 0
-    out = capsys.readouterr().out
+    done = run(file, "--only", "row")
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
     assert "mutants" in out
     assert "2 of 2 claims as stated, 1 of them universal" in out
 
 
-def test_nothing_run_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_run_is_no_success(tmp_path: Path) -> None:
     file = tmp_path / "manifest.toml"
     file.write_text(
         HOLDS.replace("budget = 60", 'budget = 60\nneeds = "no-such-program"'), encoding="utf-8"
     )
-    assert runner.main(["--manifest", str(file)]) == 1
-    assert "0 of 0 claims as stated, 0 of them universal" in capsys.readouterr().out
+    done = run(file)
+    assert done.returncode == 1
+    assert "0 of 0 claims as stated, 0 of them universal" in done.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups")
 def test_a_command_over_its_budget_leaves_nothing_running() -> None:
-    output = runner.execute("sh -c 'sleep 47.11 & wait'", 0.3)
+    output = manifest.execute("sh -c 'sleep 47.11 & wait'", 0.3)
     assert "over its budget" in output.trouble
     listed = subprocess.run(["ps", "ax"], capture_output=True, text=True, check=True).stdout
     assert "sleep 47.11" not in listed
@@ -163,21 +152,31 @@ def test_a_command_over_its_budget_leaves_nothing_running() -> None:
         (('covers = "each"', 'covers = "each"\nneeds = "coqc"'), "its twin needs coqc"),
     ],
 )
-def test_an_unsound_manifest_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
-) -> None:
+def test_an_unsound_manifest_is_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
     text = HOLDS.replace(*change)
     assert text != HOLDS
     file = tmp_path / "manifest.toml"
     file.write_text(text, encoding="utf-8")
-    assert runner.main(["--manifest", str(file)]) == 2
-    assert told in capsys.readouterr().err
+    with pytest.raises(manifest.ManifestError, match=told):
+        manifest.load(file)
+
+
+def test_an_unsound_manifest_runs_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "manifest.toml"
+    for text, told in (
+        (HOLDS.replace('twin = "mutants"', 'twin = "nobody"'), "there is no twin"),
+        ("[[claim]", "manifest.toml: "),
+    ):
+        file.write_text(text, encoding="utf-8")
+        done = run(file)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told in done.stderr
 
 
 def test_every_row_of_both_tables_is_in_the_manifest() -> None:
     from cache_worthy.theory.potential.rows import TABLES
 
-    claims = {claim.id: claim for claim in runner.load(MANIFEST)}
+    claims = {claim.id: claim for claim in manifest.load(MANIFEST)}
     for table in TABLES.values():
         for row in table():
             claim = claims[f"row.{row.table}.{row.name}"]
@@ -186,7 +185,7 @@ def test_every_row_of_both_tables_is_in_the_manifest() -> None:
 
 
 def test_every_command_names_something_that_exists() -> None:
-    for claim in runner.load(MANIFEST):
+    for claim in manifest.load(MANIFEST):
         words = claim.command.split()
         assert words[0] in ("python", "cache-worthy")
         if words[0] == "python":
@@ -207,16 +206,16 @@ def test_every_command_names_something_that_exists() -> None:
     ],
 )
 def test_opposite_expectations(one: str, two: str, expected: bool) -> None:
-    claims = [runner.Claim("x", "x", "x", expect, "x", 1, "own test") for expect in (one, two)]
-    assert runner.opposite(*claims) is expected
-    assert runner.opposite(*reversed(claims)) is expected
+    claims = [manifest.Claim("x", "x", "x", expect, "x", 1, "own test") for expect in (one, two)]
+    assert manifest.opposite(*claims) is expected
+    assert manifest.opposite(*reversed(claims)) is expected
 
 
 def test_values_are_compared_exactly() -> None:
-    claim = runner.Claim("x", "x", "x", "ratio > 3/2", "x", 1, "own test")
+    claim = manifest.Claim("x", "x", "x", "ratio > 3/2", "x", 1, "own test")
     assert claim.judge("11/7")
     assert not claim.judge("3/2")
     assert not claim.judge(1.6)
     assert not claim.judge(None)
     assert not claim.judge("large")
-    assert not runner.Claim("x", "x", "x", "count 1", "x", 1, "own test").judge(True)
+    assert not manifest.Claim("x", "x", "x", "count 1", "x", 1, "own test").judge(True)

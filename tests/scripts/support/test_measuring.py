@@ -12,6 +12,7 @@ from pathlib import Path
 import measuring
 import pytest
 from measuring import Usage
+from published import ROOT
 
 
 def test_a_process_is_measured_by_itself() -> None:
@@ -125,6 +126,6 @@ def test_committed_results_name_no_machine_and_no_path() -> None:
     for file in files:
         text = file.read_text(encoding="utf-8")
         assert "/" + "work" not in text
-        assert str(measuring.ROOT) not in text
+        assert str(ROOT) not in text
         assert len(socket.gethostname()) < 5 or socket.gethostname() not in text
         assert json.loads(text)["figures"]
