@@ -175,8 +175,8 @@ class Preambles:
         text = text[:KEPT]
         self.compared += 1
         for key in reversed(self._kept):
-            *of, kept = self._kept[key]
-            if of != [apart, rule]:
+            owner, same, kept = self._kept[key]
+            if owner != apart or same is not rule:
                 continue
             at = near_identical(kept, text, rule)
             if at is None:
@@ -185,7 +185,9 @@ class Preambles:
             self._kept.move_to_end(key)
             if key not in self._numbers and len(self.examples) < TEMPLATES:
                 self._numbers[key] = len(self.examples)
-                self.examples.append(_divergence(first, at, texts=(kept, text), readable=rule is TEXT))
+                self.examples.append(
+                    _divergence(first, at, texts=(kept, text), readable=rule is TEXT)
+                )
             self.alike[first] = self._numbers.get(key, -1)
             return
         self._kept[first] = (apart, rule, text)
@@ -205,9 +207,7 @@ class Preambles:
             self.add(first, "".join(map(chr, head)), apart=apart, rule=TOKENS)
 
 
-def _divergence(
-    first: BlockId, at: int, *, texts: tuple[str, str], readable: bool
-) -> Divergence:
+def _divergence(first: BlockId, at: int, *, texts: tuple[str, str], readable: bool) -> Divergence:
     before, earlier, later = (
         printable(text[begin : begin + SNIPPET]) if readable else ""
         for text, begin in ((texts[0][:at], max(at - SNIPPET, 0)), (texts[0], at), (texts[1], at))

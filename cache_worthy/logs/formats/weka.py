@@ -77,7 +77,7 @@ def _requests(
             yield entry, time
 
 
-def _prompt(entry: Entry, time: int | float | None, content: Blocks) -> Prompt:
+def _prompt(entry: Entry, time: float | None, content: Blocks) -> Prompt:
     return Prompt(
         content=content,
         input_length=count(entry.get("in")),
