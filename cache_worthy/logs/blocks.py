@@ -142,7 +142,7 @@ class Cutter:
             text = self._text(content, prompt)
             ids, length = self._cut(text, prompt)
             if ids:
-                self._note(ids, text, content, prompt)
+                self._note(prompt, text, ids)
         if prompt.cut and not ids:
             raise Unusable(
                 "the log cut this prompt before its first block ended; choose a smaller "
@@ -174,9 +174,9 @@ class Cutter:
         length = -int(-len(text) // self.options.chars_per_token)
         return (ids[: len(text) // size] if prompt.cut else ids), length
 
-    def _note(self, ids: Sequence[BlockId], text: str, content: Chat | str, prompt: Prompt) -> None:
+    def _note(self, prompt: Prompt, text: str, ids: Sequence[BlockId]) -> None:
         """Keep of a prompt what may explain that it shares nothing."""
-        evidence = self.evidence
+        evidence, content = self.evidence, prompt.content
         evidence.text(ids[0], (prompt.model, prompt.salt), text)
         if isinstance(content, Chat) and content.tools:
             first = evidence.tools.first_order(content.tools)

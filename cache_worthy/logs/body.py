@@ -119,6 +119,7 @@ def prompts(
     record: dict[str, object],
     body: dict[str, object],
     field: str,
+    *,
     request_id: object = None,
 ) -> tuple[Prompt, ...]:
     """The requests of a body, with what stands around it."""

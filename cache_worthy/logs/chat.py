@@ -132,66 +132,82 @@ def _message(message: dict[str, object], place: str) -> list[Message]:
     content = message.get("content", message.get("parts", message.get("value")))
     if type(content) is str and "tool_calls" not in message and "function_call" not in message:
         return [Message(role, content)]  # nearly all messages of nearly all logs
-    texts: list[str] = []
-    calls: list[tuple[str, str]] = []
-    results: list[Message] = []
+    parts = _Parts()
     if content is None and message.get("type") in _CALLS:
         content = [message]
-    if isinstance(content, str):
-        texts.append(content)
-    elif isinstance(content, list):
+    if isinstance(content, list):
         for part in content:
-            _part(part, texts, calls, results)
+            parts.add(part)
     elif content is not None:
-        texts.append(canonical(content))
+        parts.add(content if isinstance(content, str) else canonical(content))
     listed = message.get("tool_calls")
     single = message.get("function_call")
     for call in [*(listed if isinstance(listed, list) else []), *([single] if single else [])]:
-        calls.append(_call(call))
-    own = Message(role, "".join(texts), tuple(calls))
-    if results and not texts and not calls:
-        return results
-    return [*results, own]
+        parts.calls.append(_call(call))
+    own = Message(role, "".join(parts.texts), tuple(parts.calls))
+    if parts.results and not parts.texts and not parts.calls:
+        return parts.results
+    return [*parts.results, own]
 
 
 _CALLS = ("tool_use", "tool_call", "function_call")
 _RESULTS = ("tool_result", "tool_call_response", "function_call_output")
 
 
-def _part(
-    part: object, texts: list[str], calls: list[tuple[str, str]], results: list[Message]
-) -> None:
-    if isinstance(part, str):
-        texts.append(part)
-        return
-    if not isinstance(part, dict):
-        texts.append(canonical(part))
-        return
+class _Parts:
+    """What the parts of one message hold: texts, tool calls, and results as messages."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.calls: list[tuple[str, str]] = []
+        self.results: list[Message] = []
+
+    def add(self, part: object) -> None:
+        """Take in one part."""
+        text = self._text(part)
+        if text is not None:
+            self.texts.append(text)
+
+    def _text(self, part: object) -> str | None:
+        """The text of a part; None where it is a thought, a call or a result."""
+        if isinstance(part, str):
+            return part
+        if not isinstance(part, dict):
+            return canonical(part)
+        what = part.get("type")
+        if what in _THOUGHTS:
+            return None
+        if what in _CALLS:
+            self.calls.append(_call(part))
+            return None
+        if what in _RESULTS:
+            names = ("content", "output", "response", "result")
+            value = next((part[k] for k in names if k in part), "")
+            pieces = value if isinstance(value, list) else [value]
+            inner = "".join(self._text(piece) or "" for piece in pieces)
+            self.results.append(Message("tool", inner))
+            return None
+        text = _plain_text(part)
+        return _source_marker(part) if text is None else text
+
+
+def _plain_text(part: dict[str, object]) -> str | None:
+    text, content = part.get("text"), part.get("content")
+    if isinstance(text, str):
+        return text
+    if part.get("type") in (None, "text") and isinstance(content, str):
+        return content
+    return _text_document(part)
+
+
+def _source_marker(part: dict[str, object]) -> str:
+    source = _media(part)
+    if source is not None:
+        return _marker("media", source)
+    # A cache breakpoint moves from turn to turn and is no part of what the model reads.
+    source = canonical({k: v for k, v in part.items() if k != "cache_control"})
     what = part.get("type")
-    if what in _THOUGHTS:
-        return
-    if what in _CALLS:
-        calls.append(_call(part))
-    elif what in _RESULTS:
-        value = next(
-            (part[k] for k in ("content", "output", "response", "result") if k in part), ""
-        )
-        inner: list[str] = []
-        for piece in value if isinstance(value, list) else [value]:
-            _part(piece, inner, calls, results)
-        results.append(Message("tool", "".join(inner)))
-    elif isinstance(part.get("text"), str):
-        texts.append(str(part["text"]))
-    elif what in (None, "text") and isinstance(part.get("content"), str):
-        texts.append(str(part["content"]))
-    elif (text := _text_document(part)) is not None:
-        texts.append(text)
-    elif (source := _media(part)) is not None:
-        texts.append(_marker("media", source))
-    else:
-        # A cache breakpoint moves from turn to turn and is no part of what the model reads.
-        source = canonical({k: v for k, v in part.items() if k != "cache_control"})
-        texts.append(_marker(what if isinstance(what, str) else "part", source))
+    return _marker(what if isinstance(what, str) else "part", source)
 
 
 def _text_document(part: dict[str, object]) -> str | None:

@@ -122,7 +122,7 @@ def near_identical(a: str, b: str, rule: Rule) -> int | None:
     found = b.find(probe, at, behind + rule.stretch + rule.probe)
     if found < 0:
         return None
-    alike = common_prefix(a, b, behind, found)
+    alike = common_prefix(a, b, start_a=behind, start_b=found)
     if alike < min(rule.alike, len(a) - behind, len(b) - found):
         return None
     while behind > at and found > at and a[behind - 1] == b[found - 1]:
@@ -153,20 +153,20 @@ class Preambles:
     given_up: bool = False
     _matched: int = 0  # the value of ``compared`` at the last match
     _seen: set[BlockId] = field(default_factory=set)
-    _kept: OrderedDict[BlockId, tuple[Hashable, str, bool]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[BlockId, tuple[Hashable, Rule, str]] = field(default_factory=OrderedDict)
     _numbers: dict[BlockId, int] = field(default_factory=dict)
 
-    def add(self, first: BlockId, apart: Hashable, text: str, rule: Rule) -> None:
+    def add(self, first: BlockId, text: str, *, apart: Hashable, rule: Rule = TEXT) -> None:
         """Hold a prompt against the kept ones, if its first block is new.
 
         Parameters
         ----------
         first : int or str
             Id of its first block.
-        apart : hashable
-            What keeps it from sharing with others (model, salt): only equals are compared.
         text : str
             The prompt, or its tokens as characters.
+        apart : hashable
+            What keeps it from sharing with others (model, salt): only equals are compared.
         rule : Rule
         """
         if first in self._seen or self.given_up:
@@ -175,8 +175,8 @@ class Preambles:
         text = text[:KEPT]
         self.compared += 1
         for key in reversed(self._kept):
-            owner, kept, readable = self._kept[key]
-            if owner != apart or readable is not (rule is TEXT):
+            owner, same, kept = self._kept[key]
+            if owner != apart or same is not rule:
                 continue
             at = near_identical(kept, text, rule)
             if at is None:
@@ -185,10 +185,12 @@ class Preambles:
             self._kept.move_to_end(key)
             if key not in self._numbers and len(self.examples) < TEMPLATES:
                 self._numbers[key] = len(self.examples)
-                self.examples.append(_divergence(first, at, kept, text, readable))
+                self.examples.append(
+                    _divergence(first, at, texts=(kept, text), readable=rule is TEXT)
+                )
             self.alike[first] = self._numbers.get(key, -1)
             return
-        self._kept[first] = (apart, text, rule is TEXT)
+        self._kept[first] = (apart, rule, text)
         if len(self._kept) > TEMPLATES:
             self._kept.popitem(last=False)
         if self.compared - self._matched >= PATIENCE:
@@ -196,25 +198,27 @@ class Preambles:
             self._seen.clear()
             self._kept.clear()
 
-    def add_tokens(self, first: BlockId, apart: Hashable, tokens: Sequence[int]) -> None:
+    def add_tokens(self, first: BlockId, tokens: Sequence[int], *, apart: Hashable) -> None:
         """The same for a prompt of token ids."""
         if first in self._seen or self.given_up:
             return
         head = tokens[:KEPT]
         if max(head) < 0x110000:  # no vocabulary is larger
-            self.add(first, apart, "".join(map(chr, head)), TOKENS)
+            self.add(first, "".join(map(chr, head)), apart=apart, rule=TOKENS)
 
 
-def _divergence(first: BlockId, at: int, earlier: str, later: str, readable: bool) -> Divergence:
-    if not readable:
-        return Divergence(first, at, False, "", "", "")
+def _divergence(first: BlockId, at: int, *, texts: tuple[str, str], readable: bool) -> Divergence:
+    before, earlier, later = (
+        printable(text[begin : begin + SNIPPET]) if readable else ""
+        for text, begin in ((texts[0][:at], max(at - SNIPPET, 0)), (texts[0], at), (texts[1], at))
+    )
     return Divergence(
-        first,
-        at,
-        True,
-        printable(earlier[max(at - SNIPPET, 0) : at])[-SNIPPET:],
-        printable(earlier[at : at + SNIPPET])[:SNIPPET],
-        printable(later[at : at + SNIPPET])[:SNIPPET],
+        first_block=first,
+        position=at,
+        readable=readable,
+        before=before[-SNIPPET:],
+        earlier=earlier[:SNIPPET],
+        later=later[:SNIPPET],
     )
 
 
@@ -301,9 +305,9 @@ class Evidence:
     def text(self, first: BlockId, apart: Hashable, text: str) -> None:
         """Take note of a prompt that is text."""
         self.texts = True
-        self.preambles.add(first, apart, text, TEXT)
+        self.preambles.add(first, text, apart=apart)
 
     def token_ids(self, first: BlockId, apart: Hashable, tokens: Sequence[int]) -> None:
         """Take note of a prompt of token ids."""
         self.tokens = True
-        self.preambles.add_tokens(first, apart, tokens)
+        self.preambles.add_tokens(first, tokens, apart=apart)

@@ -74,4 +74,4 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     body = row.get("params") if field.startswith("params") else row
     if not isinstance(body, dict):
         raise Unusable("params: expected an object")
-    return prompts(row, body, "messages", row.get("request_id", row.get("custom_id")))
+    return prompts(row, body, "messages", request_id=row.get("request_id", row.get("custom_id")))

@@ -50,4 +50,4 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     model = row.get("model", row.get("providedModelName"))
     if model is not None:
         body = {**body, "model": model}
-    return prompts(row, body, body_field(body) or "messages", row.get("id"))
+    return prompts(row, body, body_field(body) or "messages", request_id=row.get("id"))

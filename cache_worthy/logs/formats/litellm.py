@@ -83,7 +83,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         body = {name: messages, "tools": parsed(row.get("tools"))}
     if row.get("model") is not None:
         body = {**body, "model": row["model"]}
-    found = prompts(row, body, body_field(body) or "messages", row.get("request_id"))
+    found = prompts(row, body, body_field(body) or "messages", request_id=row.get("request_id"))
     return tuple(dataclasses.replace(p, cut=True, cut_mark=CUT) if _is_cut(p) else p for p in found)
 
 

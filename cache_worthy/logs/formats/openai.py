@@ -75,4 +75,4 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     name = body_field(found[1])
     if name is None:
         raise Unusable("no messages, prompt or input in the request body")
-    return prompts(row, found[1], name, row.get("request_id", row.get("custom_id")))
+    return prompts(row, found[1], name, request_id=row.get("request_id", row.get("custom_id")))

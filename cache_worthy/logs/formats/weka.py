@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, count, kind, label
 from cache_worthy.logs.times import to_ms
+from cache_worthy.sim.trace import BlockId
 
 NAME = "weka"
 SUMMARY = "one conversation an object, block ids local to it (AgentX / WEKA)"
@@ -45,10 +46,19 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         raise Unusable("block_size: expected a token count from 1 to 1048576")
     local = record.get("hash_id_scope", "local") != "global"
     key = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).digest() if local else b""
-    return tuple(_requests(record.get("requests"), size, key, 0.0, 0))
+    return tuple(
+        _prompt(entry, time, Blocks(_scoped_ids(entry, key), size, True))
+        for entry, time in _requests(record.get("requests"))
+    )
 
 
-def _requests(entries: object, size: int, key: bytes, start: float, level: int) -> Iterator[Prompt]:
+Entry = dict[str, object]
+
+
+def _requests(
+    entries: object, start: float = 0.0, level: int = 0
+) -> Iterator[tuple[Entry, int | float | None]]:
+    """The entries with block ids, and when each came, in milliseconds."""
     if not isinstance(entries, list) or level > 32:
         raise Unusable(f"requests: expected a list, got {kind(entries)}")
     times = [
@@ -62,20 +72,26 @@ def _requests(entries: object, size: int, key: bytes, start: float, level: int) 
         if time is not None and base:
             time += base
         if isinstance(entry.get("requests"), list):
-            yield from _requests(entry["requests"], size, key, time or 0.0, level + 1)
-            continue
-        ids = entry.get("hash_ids")
-        if ids is None:
-            continue
-        if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
-            raise Unusable("hash_ids: expected a list of integers or strings")
-        yield Prompt(
-            content=Blocks([_scoped(key, i) for i in ids] if key else ids, size, True),
-            input_length=count(entry.get("in")),
-            output_length=count(entry.get("out")),
-            timestamp=time,
-            model=label(entry.get("model")),
-        )
+            yield from _requests(entry["requests"], time or 0.0, level + 1)
+        elif entry.get("hash_ids") is not None:
+            yield entry, time
+
+
+def _prompt(entry: Entry, time: float | None, content: Blocks) -> Prompt:
+    return Prompt(
+        content=content,
+        input_length=count(entry.get("in")),
+        output_length=count(entry.get("out")),
+        timestamp=time,
+        model=label(entry.get("model")),
+    )
+
+
+def _scoped_ids(entry: Entry, key: bytes) -> list[BlockId]:
+    ids = entry["hash_ids"]
+    if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
+        raise Unusable("hash_ids: expected a list of integers or strings")
+    return [_scoped(key, i) for i in ids] if key else ids
 
 
 def _scoped(key: bytes, block: object) -> int:

@@ -73,13 +73,13 @@ def test_near_identical_is_what_it_says(before: str, one: str, two: str) -> None
 
 def test_preambles_by_hand() -> None:
     found = Preambles()
-    found.add(1, None, "You are A. " + REST, TEXT)
-    found.add(2, None, "Now 10:00 " + REST[::-1], TEXT)
-    found.add(3, None, "Now 10:01 " + REST[::-1], TEXT)
-    found.add(4, None, "Now 11:00 " + REST[::-1], TEXT)
-    found.add(5, None, "something else entirely", TEXT)
-    found.add(6, None, "You are B. " + REST, TEXT)
-    found.add(3, None, "not looked at: its first block is known", TEXT)
+    found.add(1, "You are A. " + REST, apart=None)
+    found.add(2, "Now 10:00 " + REST[::-1], apart=None)
+    found.add(3, "Now 10:01 " + REST[::-1], apart=None)
+    found.add(4, "Now 11:00 " + REST[::-1], apart=None)
+    found.add(5, "something else entirely", apart=None)
+    found.add(6, "You are B. " + REST, apart=None)
+    found.add(3, "not looked at: its first block is known", apart=None)
     assert found.alike == {3: 0, 4: 0, 6: 1}
     assert [(e.first_block, e.position) for e in found.examples] == [(3, 8), (6, 8)]
     first = found.examples[0]
@@ -91,12 +91,12 @@ def test_preambles_by_hand() -> None:
 def test_only_what_may_share_is_compared() -> None:
     """Another salt or model keeps caches apart; tokens and characters do not compare."""
     found = Preambles()
-    found.add(1, ("m", "tenant a"), "1" + REST, TEXT)
-    found.add(2, ("m", "tenant b"), "2" + REST, TEXT)
-    found.add_tokens(3, ("m", "tenant a"), [ord(c) for c in "3" + REST])
+    found.add(1, "1" + REST, apart=("m", "tenant a"))
+    found.add(2, "2" + REST, apart=("m", "tenant b"))
+    found.add_tokens(3, [ord(c) for c in "3" + REST], apart=("m", "tenant a"))
     assert not found.alike
-    found.add(4, ("m", "tenant b"), "4" + REST, TEXT)
-    found.add_tokens(5, ("m", "tenant a"), [ord(c) for c in "5" + REST])
+    found.add(4, "4" + REST, apart=("m", "tenant b"))
+    found.add_tokens(5, [ord(c) for c in "5" + REST], apart=("m", "tenant a"))
     assert found.alike == {4: 0, 5: 1}
     assert [e.readable for e in found.examples] == [True, False]
     assert found.examples[1].before == found.examples[1].later == ""
@@ -104,10 +104,10 @@ def test_only_what_may_share_is_compared() -> None:
 
 def test_token_ids_beyond_any_vocabulary_are_passed_over() -> None:
     found = Preambles()
-    found.add_tokens(1, None, [0x110000, *range(200)])
-    found.add_tokens(2, None, [0x10FFFF, *range(200)])
+    found.add_tokens(1, [0x110000, *range(200)], apart=None)
+    found.add_tokens(2, [0x10FFFF, *range(200)], apart=None)
     found.add_tokens(
-        3, None, [0xD800, *range(200)]
+        3, [0xD800, *range(200)], apart=None
     )  # a surrogate by number is a token like another
     assert found.alike == {3: 0}
     assert TOKENS.stretch < TEXT.stretch
@@ -118,9 +118,9 @@ def test_memory_is_bounded() -> None:
     rng = random.Random(1)
     found = Preambles()
     for n in range(PATIENCE + 10):
-        found.add(n, None, f"{rng.random()}" * 400, TEXT)
+        found.add(n, f"{rng.random()}" * 400, apart=None)
         assert len(found._kept) <= TEMPLATES
-        assert all(len(text) <= KEPT for _, text, _ in found._kept.values())
+        assert all(len(text) <= KEPT for *_, text in found._kept.values())
     assert found.given_up
     assert found.compared == PATIENCE
     assert not found._kept
@@ -133,7 +133,7 @@ def test_a_match_renews_patience() -> None:
     found = Preambles()
     for n in range(2 * PATIENCE):
         text = f"{n:06d}" + REST if n % 1000 < 10 else f"{rng.random()}" * 30
-        found.add(n, None, text, TEXT)
+        found.add(n, text, apart=None)
     assert not found.given_up
     # Before the next ten come, the kept one has made room: the first of each ten has no match.
     assert set(found.alike) == {n for n in range(2 * PATIENCE) if 0 < n % 1000 < 10}
