@@ -154,6 +154,11 @@ class RequestTable(Sequence[Request]):
             except (TypeError, OverflowError):
                 setattr(self, name, grown(column, [value]))
 
+    @classmethod
+    def of(cls, requests: Sequence[Request]) -> RequestTable:
+        """The requests as a table: themselves where they are one."""
+        return requests if isinstance(requests, RequestTable) else cls(requests)
+
     def __len__(self) -> int:
         return len(self.ends)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cache_worthy.advise.policy import WORTH_CHANGING
+from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.sglang.versions import CURRENT, Server, flag_for
@@ -270,9 +271,9 @@ def advise(
     if engine == "generic":
         return None
     replays = (
-        _sglang(requests, block_tokens, server)
+        _sglang(forest, requests, block_tokens, server)
         if engine == "sglang"
-        else _vllm(requests, block_tokens, from_text)
+        else _vllm(forest, requests, block_tokens, from_text)
     )
     table = cost.cumulative(forest.depth)
     compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
@@ -383,12 +384,13 @@ _Replay = Callable[[int], tuple[Sequence[int], int]]
 
 
 def _sglang(
-    requests: Sequence[Request], block_tokens: int, server: Server
+    forest: PrefixForest, requests: Sequence[Request], block_tokens: int, server: Server
 ) -> list[tuple[str, str | None, str, _Replay]]:
     """Options of SGLang's command line: label, flag, note, replay."""
     from cache_worthy.sim.sglang import PagedLog, replay_sglang
 
-    log = PagedLog.from_requests(requests, block_tokens=block_tokens, generated="ignore")
+    table = RequestTable.of(requests)
+    log = PagedLog.of(forest, table.lengths, priorities=table.priorities, block_tokens=block_tokens)
     budget = _median_growth(log.prompts) * block_tokens
     settings: list[tuple[str, dict[str, int], str]] = [
         ("lru", {}, "the default"),
@@ -449,16 +451,16 @@ def _sglang(
 
 
 def _vllm(
-    requests: Sequence[Request], block_tokens: int, from_text: bool
+    forest: PrefixForest, requests: Sequence[Request], block_tokens: int, from_text: bool
 ) -> list[tuple[str, str | None, str, _Replay]]:
     """What vLLM does, with the last block of a prompt dropped and kept."""
-    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+    from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
-    trace = BlockTrace.from_requests(requests, block_size=block_tokens, by_path=True)
+    log = BlockLog(forest, RequestTable.of(requests).lengths, block_tokens, by_path=True)
 
     def make(partial: str) -> _Replay:
         def replay(blocks: int) -> tuple[Sequence[int], int]:
-            result = replay_blocks(trace, "vllm_lru", blocks, partial_blocks=partial)
+            result = replay_blocks(log, "vllm_lru", blocks, partial_blocks=partial)
             return result.matched, result.total_hit_tokens
 
         return replay

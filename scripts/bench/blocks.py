@@ -27,9 +27,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from measuring import Results, arguments, conversation, in_turn, positive
+from mooncake import block_log
 
-from cache_worthy.logs.session import read_log
-from cache_worthy.sim.blocks import POLICIES, BlockTrace, replay_blocks
+from cache_worthy.sim.blocks import POLICIES, replay_blocks
 
 #: Our policy, and the class of the binding that plays the same role.
 PEERS = {
@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"block references a second on the conversation trace at {args.capacity} blocks, beside "
         "the libCacheSim binding in the same run",
     )
-    trace = BlockTrace.from_requests(read_log(file).requests)
+    trace = block_log(file)
     references = [b for path in trace.blocks for b in path]
     misses: dict[str, int] = {}
 

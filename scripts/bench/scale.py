@@ -114,10 +114,12 @@ def curve(file: Path) -> int:
 def belady(file: Path, blocks: Sequence[int], *, bypass: bool) -> int:
     """Print Belady's MIN as JSON: by capacity, misses, and hit tokens of the second half."""
     from cache_worthy.logs.session import read_log
-    from cache_worthy.sim.blocks import BlockTrace, belady_curve
+    from cache_worthy.sim.blocks import BlockLog, belady_curve
+    from cache_worthy.sim.columns import RequestTable
 
     log = read_log(file)
-    trace = BlockTrace.from_requests(log.requests, block_size=log.block_tokens, by_path=bypass)
+    table = RequestTable.of(log.requests)
+    trace = BlockLog.intern(table.paths, table.lengths, block_size=log.block_tokens, by_path=bypass)
     half = len(log.requests) // 2
     found = {
         capacity: {"misses": r.block_misses, "hit_tokens": sum(r.hit_tokens[half:])}

@@ -16,19 +16,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from mooncake import block_log
 from published import BLOCK_FIGURES, BlockFigure, arguments, trace_file
 
-from cache_worthy.logs.session import read_log
-from cache_worthy.sim.blocks import BlockReplay, BlockTrace, ideal, replay_blocks
+from cache_worthy.sim.blocks import ideal, replay_blocks
+from cache_worthy.sim.outcome import Outcome
 
 
 def measure(figures: Sequence[BlockFigure], folder: Path) -> list[str]:
     """The value of each figure, printed as the published one is."""
     traces = {
-        name: BlockTrace.from_requests(read_log(trace_file(folder, name)).requests)
+        name: block_log(trace_file(folder, name))
         for name in dict.fromkeys(f.trace for f in figures)
     }
-    replays: dict[tuple[str, str, int], BlockReplay] = {}
+    replays: dict[tuple[str, str, int], Outcome] = {}
     cells = []
     for f in figures:
         key = (f.trace, f.policy, f.capacity)

@@ -16,6 +16,8 @@ from pathlib import Path
 from published import trace_file
 
 from cache_worthy.logs.session import read_log
+from cache_worthy.sim.blocks import BlockLog
+from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize, Model, segment_cost
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.outcome import Outcome
@@ -40,6 +42,12 @@ def fixed(numerator: int, denominator: int, digits: int) -> str:
 def load_forest(folder: Path, trace: str) -> PrefixForest:
     """The prefix forest of one trace."""
     return build_forest(paths_of(read_log(trace_file(folder, trace)).requests))
+
+
+def block_log(file: Path) -> BlockLog:
+    """One trace as block policies read it."""
+    table = RequestTable.of(read_log(file).requests)
+    return BlockLog.intern(table.paths, table.lengths)
 
 
 # -- the trace table ----------------------------------------------------------------------------

@@ -133,7 +133,7 @@ class BlockFigure:
     capacity : int
         Blocks; 0 for ``ideal``.
     quantity : str
-        Attribute of `BlockReplay`.
+        Attribute of `Outcome`.
     cell : str
         As printed: a count, or a rate to its last digit.
     """
@@ -173,7 +173,7 @@ BLOCK_FIGURES: tuple[BlockFigure, ...] = tuple(
         ("conversation", "flat_belady", 3656, "block_references", "288500"),
         ("conversation", "s3fifo", 4096, "total_hit_tokens", "15168640"),
         ("conversation", "s3fifo", 4096, "total_prompt_tokens", "144793823"),
-        ("conversation", "s3fifo", 4096, "final_cache_blocks", "4096"),
+        ("conversation", "s3fifo", 4096, "resident_size", "4096"),
     )
 )
 

@@ -13,18 +13,16 @@ The policies register in `cache_worthy.sim.blocks.policies`. Belady's MIN at man
 from __future__ import annotations
 
 from cache_worthy.sim.blocks.curve import belady_curve
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
-from cache_worthy.sim.blocks.replay import BlockReplay, RequestHit, ideal, replay_blocks
-from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.blocks.replay import ideal, replay_blocks
 from cache_worthy.sim.errors import InvariantError
 
 __all__ = [
     "POLICIES",
-    "BlockReplay",
-    "BlockTrace",
+    "BlockLog",
     "InvariantError",
     "PolicySpec",
-    "RequestHit",
     "belady_curve",
     "ideal",
     "replay_blocks",

@@ -7,7 +7,7 @@ the smallest cache, each next one what the next larger cache holds beyond, and a
 shelf at a time. What the smallest cache evicts goes down the row: every cache it was in evicts the
 block it uses last, and that is either the block that comes down or the last used of its own shelf.
 
-Why not one replay a capacity: the curve of 20 capacities on the conversation trace takes as long as
+Why not one replay per capacity: the curve of 20 capacities on the conversation trace takes as long as
 two of the replays, and no machine code is needed to be level with a peer in C++
 (``scripts/bench/scale.py``).
 
@@ -23,21 +23,21 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush, heappushpop, heapreplace
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import check_capacity
-from cache_worthy.sim.blocks.replay import BlockReplay
-from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.blocks.replay import outcome_of
 from cache_worthy.sim.errors import InputError, InvariantError
+from cache_worthy.sim.outcome import Outcome
 
 
 def belady_curve(
-    trace: BlockTrace, capacities: Iterable[int], *, bypass: bool = False
-) -> dict[int, BlockReplay]:
+    log: BlockLog, capacities: Iterable[int], *, bypass: bool = False
+) -> dict[int, Outcome]:
     """Belady's MIN at each capacity.
 
     Parameters
     ----------
-    trace : BlockTrace
-        The log.
+    log : BlockLog
     capacities : iterable of int
         Blocks, in any order.
     bypass : bool
@@ -49,7 +49,7 @@ def belady_curve(
 
     Returns
     -------
-    dict of int to BlockReplay
+    dict of int to Outcome
         By capacity, ascending.
 
     Raises
@@ -67,105 +67,99 @@ def belady_curve(
 
     Examples
     --------
-    >>> trace = BlockTrace.intern([[7, 8], [9], [7, 8], [9]], [1024, 512, 1024, 512])
-    >>> [(c, r.hit_blocks) for c, r in belady_curve(trace, [3, 2, 1]).items()]
+    >>> log = BlockLog.intern([[7, 8], [9], [7, 8], [9]], [1024, 512, 1024, 512])
+    >>> [(c, r.hit_blocks) for c, r in belady_curve(log, [3, 2, 1]).items()]
     [(1, 0), (2, 2), (3, 3)]
-    >>> [(c, r.hit_blocks) for c, r in belady_curve(trace, [3, 2, 1], bypass=True).items()]
+    >>> [(c, r.hit_blocks) for c, r in belady_curve(log, [3, 2, 1], bypass=True).items()]
     [(1, 1), (2, 2), (3, 3)]
     """
     rooms = sorted(set(capacities))
     for capacity in rooms[:1]:
         check_capacity(capacity)
-    if bypass and not trace.fixes_prefix:
+    if bypass and not log.fixes_prefix:
         raise InputError("a block id stands behind two prefixes; intern the log by path")
-    least = _least_that_hits(trace, rooms, bypass=bypass)
-    matched: list[list[int]] = [[] for _ in rooms]
+    least = (_least_with_bypass if bypass else _least)(log, rooms)
+    matched = _matched(log, least, len(rooms))
+    curve = {}
+    at_least = Counter(least)
+    misses = len(least)
+    for shelf, (capacity, found) in enumerate(zip(rooms, matched, strict=True)):
+        misses -= at_least[shelf]
+        if bypass and sum(found) + misses != len(least):
+            raise InvariantError(f"capacity {capacity}: a block is kept without its prefix")
+        resident = 0 if bypass else min(capacity, log.distinct)
+        curve[capacity] = outcome_of(log, found, capacity, misses, resident)
+    return curve
+
+
+def _matched(log: BlockLog, least: list[int], rooms: int) -> list[list[int]]:
+    """Per capacity and request the blocks of the prefix that hit."""
+    matched: list[list[int]] = [[] for _ in range(rooms)]
     start = 0
-    for path in trace.blocks:
+    for path in log.blocks:
         k, length = 0, len(path)
         for shelf, found in enumerate(matched):
             while k < length and least[start + k] <= shelf:
                 k += 1
             found.append(k)
         start += length
-    curve = {}
-    at_least = Counter(least)
-    misses = len(least)
-    for shelf, (capacity, found) in enumerate(zip(rooms, matched, strict=True)):
-        misses -= at_least[shelf]
-        hits = sum(found)
-        if bypass and hits + misses != len(least):
-            raise InvariantError(f"capacity {capacity}: a block is kept without its prefix")
-        tokens = [min(k * trace.block_size, n) for k, n in zip(found, trace.lengths, strict=True)]
-        curve[capacity] = BlockReplay(
-            policy="belady_bypass" if bypass else "flat_belady",
-            capacity_blocks=capacity,
-            total_hit_tokens=sum(tokens),
-            total_prompt_tokens=sum(trace.lengths),
-            hit_blocks=hits,
-            block_references=len(least),
-            block_misses=misses,
-            final_cache_blocks=0 if bypass else min(capacity, trace.distinct),
-            matched=tuple(found),
-            hit_tokens=tuple(tokens),
-            prompt_tokens=tuple(trace.lengths),
-        )
-    return curve
+    return matched
 
 
-def _least_that_hits(trace: BlockTrace, rooms: list[int], *, bypass: bool) -> list[int]:
-    """For every reference, the index in ``rooms`` of the smallest cache that hits; their number
-    for none.
+class _Shelves:
+    """What each capacity holds beyond the next smaller one, under MIN.
 
-    A block that is held stands by the place of its next reference (see `FlatBelady`), so the answer
-    for a place is the shelf where its block lies when it is reached.
+    A block that is held stands by the place of its next reference (see `FlatBelady`), so the
+    smallest cache that hits at a place is the shelf where its block lies when it is reached.
+
+    Attributes
+    ----------
+    of : list of int
+        By place, the index of the shelf; the number of capacities for none.
+    free : list of int
+        Free places by shelf; the last is what no cache holds, written and never read.
+    first : list of int
+        A heap of the smallest cache: negated places.
     """
-    next_use = trace.next_uses()
-    never = len(next_use)
-    none = len(rooms)
-    shelf_of = [none] * never
-    # Free places by shelf; the last is what no cache holds, written and never read.
-    free = [more - less for less, more in zip([0, *rooms], rooms, strict=False)] + [0]
-    heaps: list[list[int]] = [[] for _ in rooms]
-    first = heaps[0] if heaps else []
-    deeper = list(enumerate(heaps))[1:]
 
-    def pass_down(entry: int) -> None:
+    __slots__ = ("deeper", "first", "free", "of")
+
+    def __init__(self, rooms: list[int], references: int) -> None:
+        self.of = [len(rooms)] * references
+        self.free = [more - less for less, more in zip([0, *rooms], rooms, strict=False)] + [0]
+        heaps: list[list[int]] = [[] for _ in rooms]
+        self.first = heaps[0]
+        self.deeper = list(enumerate(heaps))[1:]
+
+    def pass_down(self, entry: int) -> None:
         """Take what the smallest cache evicts through the larger ones."""
-        for shelf, heap in deeper:
+        free, of = self.free, self.of
+        for shelf, heap in self.deeper:
             if free[shelf]:
                 free[shelf] -= 1
                 heappush(heap, entry)
-                shelf_of[-entry] = shelf
+                of[-entry] = shelf
                 return
             if heap[0] < entry:
-                shelf_of[-entry] = shelf
+                of[-entry] = shelf
                 entry = heapreplace(heap, entry)
-        shelf_of[-entry] = none
+        of[-entry] = len(free) - 1
 
+
+def _least(log: BlockLog, rooms: list[int]) -> list[int]:
+    """For every reference, the index in ``rooms`` of the smallest cache that hits; their number
+    for none."""
+    next_use = log.next_uses()
+    never = len(next_use)
     if not rooms:
-        return shelf_of
-    if bypass:
-        start = 0
-        for path in trace.blocks:
-            end = start + len(path)
-            for shelf in shelf_of[start:end]:
-                free[shelf] += 1
-            for upcoming in next_use[start:end]:
-                if upcoming < never:
-                    shelf_of[upcoming] = 0
-                    if free[0]:
-                        free[0] -= 1
-                        heappush(first, -upcoming)
-                    else:
-                        pass_down(heappushpop(first, -upcoming))
-            start = end
-        return shelf_of
+        return [0] * never
+    shelves = _Shelves(rooms, never)
+    of, free, first, pass_down = shelves.of, shelves.free, shelves.first, shelves.pass_down
     for t, upcoming in enumerate(next_use):
-        free[shelf_of[t]] += 1
+        free[of[t]] += 1
         # A block never used again stands on no shelf; it takes the place made for it.
         if upcoming < never:
-            shelf_of[upcoming] = 0
+            of[upcoming] = 0
             if free[0]:
                 free[0] -= 1
                 heappush(first, -upcoming)
@@ -174,4 +168,29 @@ def _least_that_hits(trace: BlockTrace, rooms: list[int], *, bypass: bool) -> li
         elif not free[0]:
             free[0] = 1
             pass_down(heappop(first))
-    return shelf_of
+    return of
+
+
+def _least_with_bypass(log: BlockLog, rooms: list[int]) -> list[int]:
+    """As :func:`_least` for caches that hold blocks between requests only."""
+    next_use = log.next_uses()
+    never = len(next_use)
+    if not rooms:
+        return [0] * never
+    shelves = _Shelves(rooms, never)
+    of, free, first, pass_down = shelves.of, shelves.free, shelves.first, shelves.pass_down
+    start = 0
+    for path in log.blocks:
+        end = start + len(path)
+        for shelf in of[start:end]:
+            free[shelf] += 1
+        for upcoming in next_use[start:end]:
+            if upcoming < never:
+                of[upcoming] = 0
+                if free[0]:
+                    free[0] -= 1
+                    heappush(first, -upcoming)
+                else:
+                    pass_down(heappushpop(first, -upcoming))
+        start = end
+    return of

@@ -5,7 +5,8 @@ each victim by a linear scan and raises on every broken invariant in the loop
 (:mod:`cache_worthy.sim.radix.reference`). The *interned* engine
 (:mod:`cache_worthy.sim.radix.interned`) works on integers, the *compiled* one
 (:mod:`cache_worthy.sim.radix.compiled`) is the same loop as machine code. They agree in every field
-of the result. A policy without a :class:`~cache_worthy.sim.radix.policies.base.KeyRule` runs on node
+of the result: a request pins its path while it is served; missing blocks are loaded and charged;
+only childless nodes leave, whole; the capacity is never exceeded. A policy without a :class:`~cache_worthy.sim.radix.policies.base.KeyRule` runs on node
 objects with a heap.
 
 Evidence: rank 1, all published cells of the reference table for the traces at hand
@@ -45,9 +46,6 @@ def replay(
 ) -> Outcome:
     """Serve every request in order and charge what had to be recomputed.
 
-    A request pins its path while it is served; missing blocks are loaded and charged; only
-    childless nodes leave, whole; capacity is never exceeded. Reuse counts from the root.
-
     Parameters
     ----------
     paths : iterable of sequence of (int or str), or PrefixForest
@@ -59,12 +57,10 @@ def replay(
     size_fn, cost_fn : SegmentFn, optional
         ``fn(block_ids, depth)``; KV bytes and prefill FLOPs of the default model by default.
     engine : {"auto", "compiled", "interned", "heap", "reference"}
-        "auto" takes the fastest that can run this policy; compiled only for the forest of a large
-        log, where numba is installed.
+        "auto": the fastest that can run this policy, compiled only on the forest of a large log.
     pinned : iterable of int, optional
-        Static nodes of the forest that stay, with their ancestors, from the first request that
-        loads them on; they count against the capacity. Needs a forest, and sizes and costs that
-        look at depths only.
+        Static nodes of the forest that stay, with their ancestors, once loaded; they count against
+        the capacity. Needs a forest, and sizes and costs that look at depths only.
 
     Raises
     ------
@@ -87,12 +83,11 @@ def replay(
     cost = BlockCost() if cost_fn is None else cost_fn
     nodes = set(pinned)
     held, depths = _held(paths, policy, capacity, size, cost, nodes) if nodes else (None, [])
-    able = _able(paths, policy, size, cost) if engine == "auto" else (engine,)
-    for name in able:
+    for name in _able(paths, policy, size, cost) if engine == "auto" else (engine,):
         if name in ("heap", "reference"):
-            scan = name == "reference"
-            if policy.dynamic and not scan:
+            if policy.dynamic and name == "heap":
                 raise InputError(f"engine 'heap': policy {policy.name} has dynamic priorities")
+            scan = name == "reference"
             return replay_nodes(paths, policy, capacity, size, cost, scan=scan, held=depths)
         found = _replay_forest(name, paths, policy, capacity, size, cost, held)
         if found is not None:

@@ -22,7 +22,7 @@ from cache_worthy.sim.serving.server import (
     Served,
     agreement,
 )
-from cache_worthy.sim.serving.simulated import block_trace, predicted_skips
+from cache_worthy.sim.serving.simulated import block_log, predicted_skips
 from cache_worthy.sim.serving.transformer import Transformer, Weights, random_weights
 from cache_worthy.sim.serving.workload import chat_workload
 
@@ -39,7 +39,7 @@ __all__ = [
     "Weights",
     "agreement",
     "block_keys",
-    "block_trace",
+    "block_log",
     "chain_key",
     "chat_workload",
     "predicted_skips",

@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cache_worthy.sim.blocks import BlockTrace
+from cache_worthy.sim.blocks import BlockLog
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run
 from cache_worthy.sim.serving.pool import block_keys
 from cache_worthy.sim.serving.server import EngineRequest, Served
 
 
-def block_trace(
+def block_log(
     requests: Sequence[EngineRequest], served: Sequence[Served], block_size: int
-) -> BlockTrace:
+) -> BlockLog:
     """The served requests as a block log: keys of full blocks, then the partial one if any."""
-    paths: list[list[bytes | tuple[int, str]]] = []
+    paths: list[list[str]] = []
     lengths = []
     for number, (request, result) in enumerate(zip(requests, served, strict=True)):
         stored = [*request.prompt, *result.tokens[:-1]]
-        path: list[bytes | tuple[int, str]] = [*block_keys(stored, block_size)]
+        path = [key.hex() for key in block_keys(stored, block_size)]
         if len(stored) % block_size:
-            path.append((number, "partial"))
+            path.append(f"partial {number}")
         paths.append(path)
         lengths.append(len(stored))
-    return BlockTrace.intern(paths, lengths, block_size=block_size)
+    return BlockLog.intern(paths, lengths, block_size=block_size)
 
 
 class GeneratingLru(VllmLru):
@@ -44,8 +44,8 @@ class GeneratingLru(VllmLru):
 
     Parameters
     ----------
-    trace : BlockTrace
-        Requests with their answers, see :func:`block_trace`.
+    log : BlockLog
+        Requests with their answers, see :func:`block_log`.
     capacity : int
         Blocks of the pool.
     prompt_blocks : sequence of int
@@ -54,8 +54,8 @@ class GeneratingLru(VllmLru):
 
     __slots__ = ("_prompt_blocks", "_served")
 
-    def __init__(self, trace: BlockTrace, capacity: int, prompt_blocks: Sequence[int]) -> None:
-        super().__init__(trace, capacity, partial_blocks="drop")
+    def __init__(self, log: BlockLog, capacity: int, prompt_blocks: Sequence[int]) -> None:
+        super().__init__(log, capacity, partial_blocks="drop")
         self._prompt_blocks = prompt_blocks
         self._served = 0
 
@@ -108,7 +108,7 @@ def predicted_skips(
     CapacityError
         If a request does not fit in the pool.
     """
-    trace = block_trace(requests, served, block_size)
-    cache = GeneratingLru(trace, pool_blocks, [len(r.prompt) // block_size for r in requests])
-    result = run(trace, cache, "vllm_lru", pool_blocks)
+    log = block_log(requests, served, block_size)
+    cache = GeneratingLru(log, pool_blocks, [len(r.prompt) // block_size for r in requests])
+    result = run(log, cache, "vllm_lru", pool_blocks)
     return [min(hit, len(r.prompt) - 1) for hit, r in zip(result.hit_tokens, requests, strict=True)]

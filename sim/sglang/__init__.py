@@ -7,7 +7,7 @@ server offers what, `log` a request log cut to pages, `replay` the loop.
 from __future__ import annotations
 
 from cache_worthy.sim.sglang.log import PagedLog
-from cache_worthy.sim.sglang.replay import SglangReplay, replay_sglang
+from cache_worthy.sim.sglang.replay import replay_sglang
 from cache_worthy.sim.sglang.strategies import STRATEGIES, Strategy
 from cache_worthy.sim.sglang.tree import RadixCache
 from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, Server, flag_for, server_for
@@ -19,7 +19,6 @@ __all__ = [
     "PagedLog",
     "RadixCache",
     "Server",
-    "SglangReplay",
     "Strategy",
     "flag_for",
     "replay_sglang",

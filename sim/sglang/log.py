@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
+from cache_worthy.sim.cost import BlockCost, DepthFn
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId, Request
-
-Generated = Literal["ignore", "length"]
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
 class PagedLog:
-    """Requests as dense block ids with their sizes.
+    """Requests as dense block ids with their sizes; made by :meth:`of`.
 
-    Parameters
+    Attributes
     ----------
-    prompts : list of list of int
-        Dense ids of each prompt, each naming its whole prefix.
+    forest : PrefixForest
+        The log, interned, in blocks of ``block_tokens`` tokens.
+    block_tokens : int
+    cost_fn : DepthFn
+        Of whole blocks.
+    prompts : list of sequence of int
+        Dense ids of each prompt, each naming its whole prefix: those of the forest for full blocks,
+        others for blocks that are cut.
     generated : list of list of int
         Dense ids that the finished request adds behind its prompt.
     weights : list of int
@@ -29,113 +34,128 @@ class PagedLog:
     prompt_room, total_room : list of int
         Tokens of memory of the prompt, and of prompt and output: whole pages.
     priorities : list of int
-    prompt_blocks : list of int
-        Blocks of each prompt as the log has them, before the cut.
     """
 
-    prompts: list[list[int]]
-    generated: list[list[int]]
+    forest: PrefixForest
+    block_tokens: int
+    cost_fn: DepthFn
     weights: list[int]
     prompt_tokens: list[int]
-    prompt_room: list[int]
-    total_room: list[int]
     priorities: list[int]
-    prompt_blocks: list[int]
+    prompts: list[Sequence[int]] = field(default_factory=list)
+    generated: list[list[int]] = field(default_factory=list)
+    prompt_room: list[int] = field(default_factory=list)
+    total_room: list[int] = field(default_factory=list)
 
     @property
     def floor(self) -> int:
         """Tokens of the largest request: no smaller cache can serve the log."""
         return max(self.total_room, default=0)
 
+    @property
+    def distinct(self) -> int:
+        """Distinct blocks of the prompts, a block cut in several ways counted for each."""
+        return len(set().union(*self.prompts))
+
     @classmethod
-    def from_requests(
+    def of(
         cls,
-        requests: Sequence[Request],
+        forest: PrefixForest,
+        lengths: Sequence[int],
         *,
+        outputs: Sequence[int | None] | None = None,
+        priorities: Sequence[int] | None = None,
         block_tokens: int = BLOCK_SIZE_TOKENS,
         page_size: int | None = None,
-        generated: Generated = "length",
-        priorities: Sequence[int] | None = None,
+        costs: DepthFn | None = None,
     ) -> PagedLog:
-        """Cut a loaded log to pages.
+        """Cut a log to pages.
 
         Parameters
         ----------
-        requests : sequence of Request
-        block_tokens : int
-            Tokens in a block of the log.
+        forest : PrefixForest
+        lengths : sequence of int
+            Prompt length of each request, in tokens.
+        outputs : sequence of (int or None), optional
+            Generated tokens that each finished request leaves in the cache; by default none. They
+            have no ids: no later request is seen to reuse them, although its prompt may hold them.
+        priorities : sequence of int, optional
+            One per request; 0 by default.
         page_size : int, optional
             Tokens of a page of the server, a divisor of the block. The last block of a prompt
             keeps its whole pages only. None takes every block of the log as a full one, the
             convention of the radix policies, for a comparison on equal terms.
-        generated : {"ignore", "length"}
-            Whether a finished request leaves its generated tokens in the cache, where the log
-            says how many there were. A block log has no ids for them: they take room and no later
-            request is seen to reuse them, although its prompt may contain them.
-        priorities : sequence of int, optional
-            One a request, in place of the log's own (0 where it has none).
+        costs : DepthFn, optional
+            Of whole blocks; prefill FLOPs of the default model by default.
 
         Raises
         ------
         InputError
-            If the page does not divide the block, or the priorities are too few or too many.
+            If the page does not divide the block, or there are too few or too many numbers.
 
         Examples
         --------
-        >>> log = PagedLog.from_requests(
-        ...     [Request((7, 8), 600, 100)], block_tokens=512, page_size=64
-        ... )
-        >>> log.weights, log.generated, log.prompt_room, log.total_room
-        ([512, 64, 64], [[2]], [640], [704])
+        >>> from cache_worthy.sim.forest import build_forest
+        >>> log = PagedLog.of(build_forest([(7, 8)]), [600], outputs=[100], page_size=64)
+        >>> [log.weights[block] for block in log.prompts[0]], log.prompt_room, log.total_room
+        ([512, 64], [640], [704])
         """
         page = block_tokens if page_size is None else page_size
-        if page < 1 or block_tokens % page:
-            raise InputError(
-                f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
-            )
-        if priorities is None:
-            priorities = [r.priority for r in requests]
-        elif len(priorities) != len(requests):
-            raise InputError(f"{len(priorities)} priorities for {len(requests)} requests")
-        number: dict[tuple[int, BlockId, int], int] = {}
-        weights: list[int] = []
-        prompts: list[list[int]] = []
-        answers: list[list[int]] = []
-        room: list[int] = []
-        total: list[int] = []
-        for request in requests:
-            covered = len(request.hash_ids) * block_tokens
-            tokens = covered if page_size is None else request.input_length
-            path: list[int] = []
-            above = -1
-            left = min(tokens, covered)
-            for block in request.hash_ids:
-                size = min(left, block_tokens) // page * page
-                if size <= 0:
-                    break
-                left -= size
-                # Anonymous ids are numbered in the same row, so a new id is the next weight.
-                above = number.setdefault((above, block, size), len(weights))
-                if above == len(weights):
-                    weights.append(size)
-                path.append(above)
-            output = (request.output_length or 0) if generated == "length" else 0
-            cut = sum(weights[b] for b in path)
-            # Tokens that no block id names come last and are never found again, like the output.
-            rest = (tokens + output) // page * page - cut if output else 0
-            prompts.append(path)
-            answers.append([len(weights)] if rest > 0 else [])
-            if rest > 0:
-                weights.append(rest)
-            room.append(-(-tokens // page) * page)
-            total.append(-(-(tokens + output) // page) * page)
-        return cls(
-            prompts=prompts,
-            generated=answers,
-            weights=weights,
-            prompt_tokens=[r.input_length for r in requests],
-            prompt_room=room,
-            total_room=total,
+        _require_divisor(page, block_tokens)
+        outputs = [None] * forest.requests if outputs is None else outputs
+        priorities = [0] * forest.requests if priorities is None else priorities
+        _require_one_each(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
+        log = cls(
+            forest=forest,
+            block_tokens=block_tokens,
+            cost_fn=BlockCost(block_tokens=block_tokens) if costs is None else costs,
+            weights=[block_tokens] * forest.distinct,
+            prompt_tokens=list(lengths),
             priorities=list(priorities),
-            prompt_blocks=[len(r.hash_ids) for r in requests],
         )
+        cut: dict[tuple[int, int], int] = {}
+        for path, length, output in zip(forest.paths(), lengths, outputs, strict=True):
+            covered = len(path) * block_tokens
+            log._add(path, covered if page_size is None else length, output or 0, page, cut)
+        return log
+
+    def _add(
+        self,
+        path: Sequence[int],
+        tokens: int,
+        output: int,
+        page: int,
+        cut: dict[tuple[int, int], int],
+    ) -> None:
+        """Cut one request of ``tokens`` prompt tokens; ``cut`` has the ids of cut blocks by size."""
+        weights = self.weights
+        whole, rest = divmod(min(tokens, len(path) * self.block_tokens), self.block_tokens)
+        prompt = path[:whole]
+        size = rest // page * page
+        if size:  # the last block: no other can follow one that is cut
+            block = cut.setdefault((path[whole], size), len(weights))
+            if block == len(weights):
+                weights.append(size)
+            prompt = [*prompt, block]
+        self.prompts.append(prompt)
+        # Tokens that no block id names come last and are never found again, like the output.
+        named = whole * self.block_tokens + size
+        unnamed = (tokens + output) // page * page - named if output else 0
+        self.generated.append([len(weights)] if unnamed > 0 else [])
+        if unnamed > 0:
+            weights.append(unnamed)
+        self.prompt_room.append(-(-tokens // page) * page)
+        self.total_room.append(-(-(tokens + output) // page) * page)
+
+
+def _require_divisor(page: int, block_tokens: int) -> None:
+    if page < 1 or block_tokens % page:
+        raise InputError(
+            f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
+        )
+
+
+def _require_one_each(requests: int, **columns: Sequence[object]) -> None:
+    for name, column in columns.items():
+        if len(column) != requests:
+            raise InputError(f"{len(column)} {name} for {requests} requests")

@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.sglang.log import PagedLog
 from cache_worthy.sim.sglang.strategies import STRATEGIES
 from cache_worthy.sim.sglang.tree import RadixCache
 from cache_worthy.sim.sglang.versions import CURRENT, Server
-
-
-@dataclass(frozen=True, slots=True)
-class SglangReplay:
-    """Result of a replay, cold from the first request to the last.
-
-    Parameters
-    ----------
-    policy : str
-    capacity_tokens : int
-    total_hit_tokens, total_prompt_tokens : int
-        Sums over the requests.
-    hit_blocks, block_references : int
-        Of prompts, in blocks of the log.
-    evictions, evicted_tokens : int
-        Nodes evicted, and their tokens.
-    final_tokens : int
-        Tokens held by the tree after the last request.
-    matched, hit_tokens, prompt_tokens : tuple of int
-        Request by request: blocks matched, tokens found cached, prompt length.
-    """
-
-    policy: str
-    capacity_tokens: int
-    total_hit_tokens: int
-    total_prompt_tokens: int
-    hit_blocks: int
-    block_references: int
-    evictions: int
-    evicted_tokens: int
-    final_tokens: int
-    matched: tuple[int, ...]
-    hit_tokens: tuple[int, ...]
-    prompt_tokens: tuple[int, ...]
 
 
 def replay_sglang(
@@ -52,7 +17,7 @@ def replay_sglang(
     *,
     server: Server = CURRENT,
     **parameters: int,
-) -> SglangReplay:
+) -> Outcome:
     """Replay a log through one strategy.
 
     Parameters
@@ -70,9 +35,7 @@ def replay_sglang(
     Raises
     ------
     InputError
-        For an unknown policy or parameter.
-    CapacityError
-        When the largest request does not fit.
+        For an unknown policy or parameter, or (CapacityError) when the largest request does not fit.
     InvariantError
         When the bookkeeping is wrong.
     """
@@ -90,6 +53,27 @@ def replay_sglang(
         counting=server.counting,
         evict_whole_request=server.evict_whole_request,
     )
+    matched, hits = _serve_all(log, cache, policy)
+    costs = log.cost_fn.cumulative(log.forest.depth)
+    return Outcome(
+        capacity=capacity,
+        block_references=log.forest.references,
+        distinct_blocks=log.distinct,
+        hit_blocks=sum(matched),
+        block_misses=log.forest.references - sum(matched),
+        total_cost=log.forest.recomputed(costs, matched),
+        compulsory_cost=log.forest.compulsory(costs),
+        evictions=cache.evictions,
+        evicted_size=cache.evicted_tokens,
+        resident_size=cache.used,
+        matched=tuple(matched),
+        hit_tokens=tuple(hits),
+        prompt_tokens=tuple(log.prompt_tokens),
+    )
+
+
+def _serve_all(log: PagedLog, cache: RadixCache, policy: str) -> tuple[list[int], list[int]]:
+    """Blocks matched and tokens found cached by request, checked as they come."""
     matched: list[int] = []
     hits: list[int] = []
     for prompt, room, answer, total, priority, tokens in zip(
@@ -104,22 +88,9 @@ def replay_sglang(
         k, hit = cache.serve(prompt, room, answer, total, priority)
         if not 0 <= k <= len(prompt) or not 0 <= hit <= room:
             raise InvariantError(f"{policy}: {hit} tokens, {k} blocks hit of {room}, {len(prompt)}")
-        if cache.used > capacity:
-            raise InvariantError(f"{policy}: {cache.used} tokens held of {capacity}")
+        if cache.used > cache.capacity:
+            raise InvariantError(f"{policy}: {cache.used} tokens held of {cache.capacity}")
         matched.append(k)
         hits.append(min(hit, tokens))
     cache.check()
-    return SglangReplay(
-        policy=policy,
-        capacity_tokens=capacity,
-        total_hit_tokens=sum(hits),
-        total_prompt_tokens=sum(log.prompt_tokens),
-        hit_blocks=sum(matched),
-        block_references=sum(log.prompt_blocks),
-        evictions=cache.evictions,
-        evicted_tokens=cache.evicted_tokens,
-        final_tokens=cache.used,
-        matched=tuple(matched),
-        hit_tokens=tuple(hits),
-        prompt_tokens=tuple(log.prompt_tokens),
-    )
+    return matched, hits

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from cache_worthy.sim.blocks.trace import BlockTrace
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.errors import CapacityError
 
 
@@ -65,9 +65,9 @@ class PolicySpec:
         The blocks of the request in service cannot be evicted. Only such a policy is a schedule
         of the dependency-constrained model and may be set beside its lower bound.
     parameters : tuple of str
-        Keyword arguments of ``make`` beyond trace and capacity.
+        Keyword arguments of ``make`` beyond log and capacity.
     make : callable
-        ``make(trace, capacity, **parameters)`` gives an empty cache for that log.
+        ``make(log, capacity, **parameters)`` gives an empty cache for that log.
     """
 
     name: str
@@ -85,6 +85,6 @@ def check_capacity(capacity: int) -> None:
         raise CapacityError(f"capacity must be at least 1 block, not {capacity}")
 
 
-def largest_request(trace: BlockTrace) -> int:
+def largest_request(log: BlockLog) -> int:
     """Blocks of the longest request, the least a cache that pins the path can have."""
-    return max(map(len, trace.blocks), default=0)
+    return max(map(len, log.blocks), default=0)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InvariantError
 
 
@@ -25,10 +25,10 @@ class FlatBelady:
 
     __slots__ = ("capacity", "clock", "heap", "held", "hits", "misses", "next_use", "unused")
 
-    def __init__(self, trace: BlockTrace, capacity: int) -> None:
+    def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity
-        self.next_use = trace.next_uses()
+        self.next_use = log.next_uses()
         # A held block stands here by the place of its next reference, which no other block has:
         # hits[t] is 1 while the block referenced at t is held for it, heap has -t. So the least of
         # the heap is never stale: what was referenced meanwhile stands at an earlier place.

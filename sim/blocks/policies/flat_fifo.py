@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InvariantError
 
 
@@ -15,11 +15,11 @@ class FlatFifo:
 
     __slots__ = ("capacity", "held", "misses", "queue")
 
-    def __init__(self, trace: BlockTrace, capacity: int) -> None:
+    def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity
         self.queue: deque[int] = deque()
-        self.held = bytearray(trace.distinct)
+        self.held = bytearray(log.distinct)
         self.misses = 0
 
     def serve(self, blocks: Sequence[int], tokens: int) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InvariantError
 
 
@@ -19,12 +19,12 @@ class FlatLru:
 
     __slots__ = ("capacity", "head", "held", "log", "misses", "slot")
 
-    def __init__(self, trace: BlockTrace, capacity: int) -> None:
+    def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity
         # A log of accesses with a moving head; an entry counts while slot names it.
         self.log: list[int] = []
-        self.slot = [-1] * trace.distinct
+        self.slot = [-1] * log.distinct
         self.head = 0
         self.held = 0
         self.misses = 0

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InputError, InvariantError
 
 # Resident is "at least SMALL": one comparison answers the prefix scan.
@@ -66,7 +66,7 @@ class S3Fifo:
 
     Parameters
     ----------
-    trace : BlockTrace
+    log : BlockLog
         Sizes the arrays.
     capacity : int
         Blocks, small and main together.
@@ -102,7 +102,7 @@ class S3Fifo:
 
     def __init__(
         self,
-        trace: BlockTrace,
+        log: BlockLog,
         capacity: int,
         *,
         small_ratio: float = 0.1,
@@ -117,8 +117,8 @@ class S3Fifo:
         self.ghost_cap = self.main_cap
         self.max_freq = max_freq
         self.ghost_hit_freq = ghost_hit_freq
-        self.where = bytearray(trace.distinct)
-        self.freq = bytearray(trace.distinct)
+        self.where = bytearray(log.distinct)
+        self.freq = bytearray(log.distinct)
         self.small: deque[int] = deque()
         self.main: deque[int] = deque()
         # The ghost is a log of block ids with a moving head; an entry is live while its block is
@@ -127,7 +127,7 @@ class S3Fifo:
         # The log grows with the evictions of a replay, which the trace in memory dwarfs.
         self.ghost_log: list[int] = []
         self.ghost_head = 0
-        self.ghost_slot = [-1] * trace.distinct
+        self.ghost_slot = [-1] * log.distinct
         self.ghost_live = 0
         self.misses = 0
 

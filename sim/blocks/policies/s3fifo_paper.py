@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec
 from cache_worthy.sim.blocks.policies.s3fifo import queue_sizes
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import InputError, InvariantError
 
 _ABSENT, _GHOST, _SMALL, _MAIN = 0, 1, 2, 3
@@ -38,7 +38,7 @@ class S3FifoPaper:
 
     Parameters
     ----------
-    trace : BlockTrace
+    log : BlockLog
         Sizes the arrays.
     capacity : int
         Blocks, small and main together.
@@ -71,7 +71,7 @@ class S3FifoPaper:
     )
 
     def __init__(
-        self, trace: BlockTrace, capacity: int, *, small_ratio: float = 0.1, max_freq: int = 3
+        self, log: BlockLog, capacity: int, *, small_ratio: float = 0.1, max_freq: int = 3
     ) -> None:
         self.small_cap, self.main_cap = queue_sizes(capacity, small_ratio)
         if not 2 <= max_freq <= 255:
@@ -79,14 +79,14 @@ class S3FifoPaper:
         self.capacity = capacity
         self.ghost_cap = self.main_cap
         self.max_freq = max_freq
-        self.where = bytearray(trace.distinct)
-        self.freq = bytearray(trace.distinct)
+        self.where = bytearray(log.distinct)
+        self.freq = bytearray(log.distinct)
         self.small: deque[int] = deque()
         self.main: deque[int] = deque()
         # A log of block ids with a moving head, as in s3fifo.
         self.ghost_log: list[int] = []
         self.ghost_head = 0
-        self.ghost_slot = [-1] * trace.distinct
+        self.ghost_slot = [-1] * log.distinct
         self.ghost_live = 0
         self.misses = 0
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity, largest_request
-from cache_worthy.sim.blocks.trace import BlockTrace
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 
 
@@ -30,7 +30,7 @@ class VllmLru:
 
     Parameters
     ----------
-    trace : BlockTrace
+    log : BlockLog
         Sizes the arrays; its ids must fix their prefix, as the server's hashes do.
     capacity : int
         Blocks of the pool, at least the longest request's.
@@ -47,23 +47,23 @@ class VllmLru:
 
     __slots__ = ("block_size", "capacity", "drop", "head", "held", "log", "misses", "slot")
 
-    def __init__(self, trace: BlockTrace, capacity: int, *, partial_blocks: str = "keep") -> None:
+    def __init__(self, log: BlockLog, capacity: int, *, partial_blocks: str = "keep") -> None:
         check_capacity(capacity)
         if partial_blocks not in ("keep", "drop"):
             raise InputError(f"partial_blocks must be keep or drop, not {partial_blocks!r}")
-        if not trace.fixes_prefix:
+        if not log.fixes_prefix:
             raise InputError("a block id stands behind two prefixes; intern the log by path")
-        floor = largest_request(trace)
+        floor = largest_request(log)
         if capacity < floor:
             raise CapacityError(f"capacity {capacity} is below the longest request, {floor} blocks")
         self.capacity = capacity
-        self.block_size = trace.block_size
+        self.block_size = log.block_size
         self.drop = partial_blocks == "drop"
         # The queue is a log of block ids with a moving head; an entry counts while slot names it.
         # A request writes the entries of its own return before it evicts: they lie beyond every
         # entry the head can reach, which is the pin.
         self.log: list[int] = []
-        self.slot = [-1] * trace.distinct
+        self.slot = [-1] * log.distinct
         self.head = 0
         # Blocks that hold a prefix. The other capacity - held hold nothing and stand in front of
         # them in the queue: at first the whole pool, later the partial blocks given back.

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from request_logs import block_log, paged_log
 
 from cache_worthy.advise.server import gpu_room, pins_text, weights_bytes
 from cache_worthy.logs.session import read_log
 from cache_worthy.report.words.server import Typed, typed
-from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+from cache_worthy.sim.blocks import replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
 from cache_worthy.sim.sglang import (
     CURRENT,
     SERVERS,
     STRATEGIES,
-    PagedLog,
     Server,
     flag_for,
     replay_sglang,
@@ -112,7 +112,7 @@ def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
 def test_sglang_numbers_are_the_replays(run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), "sglang")
     requests = read_log(scenario("scan_flood")).requests
-    log = PagedLog.from_requests(requests, generated="ignore")
+    log = paged_log(requests, generated=False)
     table = BlockCost(MODEL).cumulative(10)
     compulsory = document["policy"]["compulsory_cost"]
     for option in document["engine"]["options"]:
@@ -155,7 +155,7 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
     assert max(map(len, section.splitlines())) <= 80
     assert "vLLM offers no eviction policy to set" in flat(text)
     requests = read_log(scenario("short_prompts")).requests
-    trace = BlockTrace.from_requests(requests, by_path=True)
+    trace = block_log(requests, by_path=True)
     for n, row in enumerate(document["policy"]["rows"]):
         for option, partial in zip(advice["options"], ("drop", "keep"), strict=True):
             result = replay_blocks(trace, "vllm_lru", row["blocks"], partial_blocks=partial)
@@ -400,6 +400,6 @@ def test_engines_on_conversation(run: Run, traces: Path) -> None:
     row = next(r for r in document["policy"]["rows"] if round(r["fraction"], 2) == 0.02)
     assert row["bytes"] // size == 3655
     n = document["policy"]["rows"].index(row)
-    trace = BlockTrace.from_requests(read_log(log).requests)
+    trace = block_log(read_log(log).requests)
     result = replay_blocks(trace, "vllm_lru", 3655)
     assert kept["token_hit_rate"][n] == result.token_hit_rate

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT, script
+from request_logs import block_log, paged_log
 
 from cache_worthy.logs.session import read_log
-from cache_worthy.sim.blocks import BlockTrace, ideal, replay_blocks
-from cache_worthy.sim.sglang import CURRENT, PagedLog, replay_sglang, server_for
+from cache_worthy.sim.blocks import ideal, replay_blocks
+from cache_worthy.sim.sglang import CURRENT, replay_sglang, server_for
 from cache_worthy.sim.trace import Request
 
 CAPACITY = {
@@ -55,13 +56,13 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
 
 def hit_tokens(policy: str, requests: Sequence[Request], capacity: int) -> int:
     name, _, variant = policy.partition(":")
-    blocks = BlockTrace.from_requests(requests)
+    blocks = block_log(requests)
     if name == "ideal":
         return ideal(blocks).total_hit_tokens
     if name.startswith("sglang_"):
         strategy, _, release = name.partition("@")
         server = server_for(release) if release else CURRENT
-        log = PagedLog.from_requests(requests)
+        log = paged_log(requests)
         return replay_sglang(log, strategy, capacity * 512, server=server).total_hit_tokens
     options = {"partial_blocks": variant} if variant else {}
     return replay_blocks(blocks, name, capacity, **options).total_hit_tokens

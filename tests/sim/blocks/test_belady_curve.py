@@ -15,7 +15,7 @@ from cache_worthy.oracles.transcripts.block_policies import (
 )
 from cache_worthy.sim.blocks import (
     POLICIES,
-    BlockTrace,
+    BlockLog,
     InvariantError,
     belady_curve,
     curve,
@@ -29,7 +29,7 @@ from cache_worthy.sim.errors import CapacityError, InputError
 BLOCK = 4
 
 
-def streams(count: int, seed: int, *, by_path: bool) -> Iterator[tuple[random.Random, BlockTrace]]:
+def streams(count: int, seed: int, *, by_path: bool) -> Iterator[tuple[random.Random, BlockLog]]:
     """Logs of every kind: few ids and many, empty requests, blocks that come once."""
     rng = random.Random(seed)
     for _ in range(count):
@@ -38,10 +38,10 @@ def streams(count: int, seed: int, *, by_path: bool) -> Iterator[tuple[random.Ra
             [rng.randrange(ids) for _ in range(rng.randrange(7))] for _ in range(rng.randrange(30))
         ]
         lengths = [max(0, BLOCK * len(p) - rng.randrange(BLOCK)) for p in paths]
-        yield rng, BlockTrace.intern(paths, lengths, block_size=BLOCK, by_path=by_path)
+        yield rng, BlockLog.intern(paths, lengths, block_size=BLOCK, by_path=by_path)
 
 
-def some_capacities(rng: random.Random, trace: BlockTrace) -> list[int]:
+def some_capacities(rng: random.Random, trace: BlockLog) -> list[int]:
     return [*rng.sample(range(1, 30), rng.randrange(7)), 1, max(1, trace.distinct), 10**9]
 
 
@@ -63,7 +63,7 @@ def test_flat_belady_is_a_list() -> None:
         pairs = zip(trace.blocks, trace.lengths, strict=True)
         assert list(result.hit_tokens) == [plain.serve(path, n) for path, n in pairs]
         assert result.block_misses == plain.misses
-        assert result.final_cache_blocks == plain.final_size()
+        assert result.resident_size == plain.final_size()
 
 
 def test_bypass_keeps_what_comes_soonest() -> None:
@@ -75,7 +75,7 @@ def test_bypass_keeps_what_comes_soonest() -> None:
             pairs = zip(trace.blocks, trace.lengths, strict=True)
             assert list(result.hit_tokens) == [plain.serve(path, n) for path, n in pairs]
             assert result.hit_blocks + result.block_misses == result.block_references
-            assert result.final_cache_blocks == plain.final_size()
+            assert result.resident_size == plain.final_size()
 
 
 def test_bypass_is_the_linear_program() -> None:
@@ -106,18 +106,18 @@ def test_what_a_cache_hits_a_larger_one_hits() -> None:
 
 
 def test_the_ends_of_the_curve() -> None:
-    trace = BlockTrace.intern([[1, 2], [1, 2], [3], [1]], [8, 7, 4, 4], block_size=BLOCK)
+    trace = BlockLog.intern([[1, 2], [1, 2], [3], [1]], [8, 7, 4, 4], block_size=BLOCK)
     assert belady_curve(trace, []) == {}
     for bypass in (False, True):
         with pytest.raises(CapacityError, match="at least 1 block, not 0"):
             belady_curve(trace, [3, 0], bypass=bypass)
-        nothing = belady_curve(BlockTrace.intern([], []), [5], bypass=bypass)[5]
-        assert (nothing.block_references, nothing.final_cache_blocks) == (0, 0)
+        nothing = belady_curve(BlockLog.intern([], []), [5], bypass=bypass)[5]
+        assert (nothing.block_references, nothing.resident_size) == (0, 0)
         everything = belady_curve(trace, [3], bypass=bypass)[3]
         assert everything.matched == ideal(trace).matched == (0, 2, 0, 1)
         assert everything.hit_tokens == (0, 7, 0, 4)
     with pytest.raises(InputError, match="intern the log by path"):
-        belady_curve(BlockTrace.intern([[1, 2], [2]], [8, 4]), [2], bypass=True)
+        belady_curve(BlockLog.intern([[1, 2], [2]], [8, 4]), [2], bypass=True)
 
 
 def test_a_wrong_victim_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ class _Miscounts(FlatBelady):
     [(_Forgets, "heap does not have"), (_Miscounts, "blocks held, 2 counted")],
 )
 def test_the_recount_bites(broken: type[FlatBelady], message: str) -> None:
-    trace = BlockTrace.intern([[1], [2], [1]], [4, 4, 4], block_size=BLOCK)
+    trace = BlockLog.intern([[1], [2], [1]], [4, 4, 4], block_size=BLOCK)
     cache = broken(trace, 3)
     for path in trace.blocks[: 2 if broken is _Forgets else 3]:
         cache.serve(path, 4)

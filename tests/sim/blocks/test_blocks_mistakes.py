@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from request_logs import block_log
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.oracles.transcripts.block_policies import PlainS3Fifo
-from cache_worthy.sim.blocks import BlockTrace, replay_blocks
+from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
 
 class Correct(PlainS3Fifo):
@@ -136,7 +137,7 @@ MISTAKES = (
 )
 
 
-def constructed() -> BlockTrace:
+def constructed() -> BlockLog:
     """Conversations over a few hot system prompts, one-off prompts between; seeded."""
     rng = random.Random(5)
     paths: list[list[int]] = []
@@ -157,18 +158,18 @@ def constructed() -> BlockTrace:
         open_turns = open_turns[-12:]
         paths.append(list(path))
         lengths.append(16 * len(path) - rng.randint(0, 15))
-    return BlockTrace.intern(paths, lengths, block_size=16)
+    return BlockLog.intern(paths, lengths, block_size=16)
 
 
-def outcome(plain: PlainS3Fifo, trace: BlockTrace) -> tuple[int, tuple[int, ...]]:
+def outcome(plain: PlainS3Fifo, trace: BlockLog) -> tuple[int, tuple[int, ...]]:
     pairs = zip(trace.blocks, trace.lengths, strict=True)
     hits = tuple(plain.serve(path, n) for path, n in pairs)
     return plain.final_size(), hits
 
 
-def by_engine(trace: BlockTrace, capacity: int) -> tuple[int, tuple[int, ...]]:
+def by_engine(trace: BlockLog, capacity: int) -> tuple[int, tuple[int, ...]]:
     result = replay_blocks(trace, "s3fifo", capacity)
-    return result.final_cache_blocks, result.hit_tokens
+    return result.resident_size, tuple(result.hit_tokens)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -191,7 +192,7 @@ def test_a_mistake_shows_on_constructed_data(mistake: type[PlainS3Fifo]) -> None
 def test_which_mistakes_show_on_the_published_traces(
     name: str, capacity: int, invisible: set[type[PlainS3Fifo]], traces: Path
 ) -> None:
-    trace = BlockTrace.from_requests(read_log(traces / f"{name}_trace.jsonl").requests)
+    trace = block_log(read_log(traces / f"{name}_trace.jsonl").requests)
     right = by_engine(trace, capacity)
     assert outcome(Correct(capacity, 512), trace) == right
     same = {m for m in MISTAKES if outcome(m(capacity, 512), trace) == right}

@@ -19,9 +19,8 @@ from cache_worthy.oracles.transcripts.block_policies import (
 )
 from cache_worthy.sim.blocks import (
     POLICIES,
-    BlockTrace,
+    BlockLog,
     InvariantError,
-    RequestHit,
     ideal,
     replay_blocks,
 )
@@ -41,26 +40,26 @@ class Plain(Protocol):
 
 
 @st.composite
-def loose_logs(draw: st.DrawFn) -> BlockTrace:
+def loose_logs(draw: st.DrawFn) -> BlockLog:
     """Ids that need not fix their prefix, repeats in a request included."""
     paths = draw(st.lists(st.lists(st.integers(0, 14), max_size=9), max_size=60))
     lengths = [max(0, BLOCK * len(p) - draw(st.integers(0, BLOCK - 1))) for p in paths]
-    return BlockTrace.intern(paths, lengths, block_size=BLOCK)
+    return BlockLog.intern(paths, lengths, block_size=BLOCK)
 
 
 @st.composite
-def prefix_logs(draw: st.DrawFn) -> BlockTrace:
+def prefix_logs(draw: st.DrawFn) -> BlockLog:
     """Ids that fix their prefix, at most eight blocks a request."""
     paths = draw(st.lists(st.lists(st.integers(0, 2), max_size=8), max_size=60))
     lengths = [max(0, BLOCK * len(p) - draw(st.integers(0, BLOCK - 1))) for p in paths]
-    return BlockTrace.intern(paths, lengths, block_size=BLOCK, by_path=True)
+    return BlockLog.intern(paths, lengths, block_size=BLOCK, by_path=True)
 
 
-def agree(trace: BlockTrace, name: str, capacity: int, plain: Plain, **parameters: object) -> None:
+def agree(trace: BlockLog, name: str, capacity: int, plain: Plain, **parameters: object) -> None:
     result = replay_blocks(trace, name, capacity, **parameters)
     pairs = zip(trace.blocks, trace.lengths, strict=True)
     assert list(result.hit_tokens) == [plain.serve(path, n) for path, n in pairs]
-    assert result.final_cache_blocks == plain.final_size()
+    assert result.resident_size == plain.final_size()
 
 
 @given(
@@ -72,7 +71,7 @@ def agree(trace: BlockTrace, name: str, capacity: int, plain: Plain, **parameter
 )
 @settings(max_examples=150, deadline=None)
 def test_s3fifo_is_its_transcription(
-    trace: BlockTrace, capacity: int, ratio: float, max_freq: int, ghost_hit_freq: int
+    trace: BlockLog, capacity: int, ratio: float, max_freq: int, ghost_hit_freq: int
 ) -> None:
     if round(capacity * ratio) == 0:
         ratio = 0.25
@@ -93,7 +92,7 @@ def test_s3fifo_on_long_logs(seed: int, capacity: int, spread: float) -> None:
     """Long enough for ids to pass through the ghost twice and more."""
     rng = random.Random(seed)
     paths = [[rng.randrange(int(capacity * spread)) for _ in range(7)] for _ in range(90)]
-    trace = BlockTrace.intern(paths, [7 * BLOCK] * 90, block_size=BLOCK)
+    trace = BlockLog.intern(paths, [7 * BLOCK] * 90, block_size=BLOCK)
     agree(trace, "s3fifo", capacity, PlainS3Fifo(capacity, BLOCK))
     agree(trace, "s3fifo_paper", capacity, PlainPaperS3Fifo(capacity, BLOCK))
 
@@ -101,7 +100,7 @@ def test_s3fifo_on_long_logs(seed: int, capacity: int, spread: float) -> None:
 @given(loose_logs(), st.integers(4, 16), st.sampled_from([0.25, 0.5]), st.integers(2, 4))
 @settings(max_examples=150, deadline=None)
 def test_s3fifo_paper_is_its_transcription(
-    trace: BlockTrace, capacity: int, ratio: float, max_freq: int
+    trace: BlockLog, capacity: int, ratio: float, max_freq: int
 ) -> None:
     agree(
         trace,
@@ -116,7 +115,7 @@ def test_s3fifo_paper_is_its_transcription(
 @given(prefix_logs(), st.integers(8, 20), st.sampled_from(["keep", "drop"]))
 @settings(max_examples=200, deadline=None)
 def test_vllm_lru_is_a_pool_of_block_objects(
-    trace: BlockTrace, capacity: int, partial_blocks: str
+    trace: BlockLog, capacity: int, partial_blocks: str
 ) -> None:
     agree(
         trace,
@@ -129,7 +128,7 @@ def test_vllm_lru_is_a_pool_of_block_objects(
 
 @given(loose_logs(), st.integers(1, 16), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_flat_lru_and_fifo_are_a_list(trace: BlockTrace, capacity: int, refresh: bool) -> None:
+def test_flat_lru_and_fifo_are_a_list(trace: BlockLog, capacity: int, refresh: bool) -> None:
     plain = PlainFlat(capacity, BLOCK, refresh=refresh)
     name = "flat_lru" if refresh else "flat_fifo"
     agree(trace, name, capacity, plain)
@@ -140,7 +139,7 @@ def test_flat_lru_and_fifo_are_a_list(trace: BlockTrace, capacity: int, refresh:
 @settings(max_examples=60, deadline=None)
 def test_flat_belady_is_the_linear_program(references: list[int], capacity: int) -> None:
     paths = [references[i : i + 5] for i in range(0, len(references), 5)]
-    trace = BlockTrace.intern(paths, [BLOCK * len(p) for p in paths], block_size=BLOCK)
+    trace = BlockLog.intern(paths, [BLOCK * len(p) for p in paths], block_size=BLOCK)
     found = replay_blocks(trace, "flat_belady", capacity).block_misses
     assert found == belady_misses_by_lp(references, capacity)
     for other in ("flat_lru", "flat_fifo"):
@@ -150,7 +149,7 @@ def test_flat_belady_is_the_linear_program(references: list[int], capacity: int)
 @given(prefix_logs(), st.integers(8, 12))
 @settings(max_examples=60, deadline=None)
 def test_no_policy_beats_the_ideal_and_room_for_all_attains_it(
-    trace: BlockTrace, capacity: int
+    trace: BlockLog, capacity: int
 ) -> None:
     best = ideal(trace)
     for name in POLICIES:
@@ -160,7 +159,7 @@ def test_no_policy_beats_the_ideal_and_room_for_all_attains_it(
         # S3-FIFO needs room in each of its queues: ten times the blocks fills neither.
         roomy = replay_blocks(trace, name, 10 * trace.distinct + 20)
         assert roomy.hit_tokens == best.hit_tokens
-        assert roomy.final_cache_blocks == trace.distinct
+        assert roomy.resident_size == trace.distinct
 
 
 def ratio_of(name: str) -> dict[str, object]:
@@ -168,16 +167,16 @@ def ratio_of(name: str) -> dict[str, object]:
 
 
 def test_hit_tokens_are_clamped_to_the_prompt() -> None:
-    trace = BlockTrace.intern([[5, 6], [5, 6]], [7, 6], block_size=4)
-    assert replay_blocks(trace, "s3fifo", 30).per_request[1] == RequestHit(6, 6)
-    assert replay_blocks(trace, "vllm_lru", 10).per_request[1] == RequestHit(6, 6)
+    trace = BlockLog.intern([[5, 6], [5, 6]], [7, 6], block_size=4)
+    assert replay_blocks(trace, "s3fifo", 30).hit_tokens[1] == 6
+    assert replay_blocks(trace, "vllm_lru", 10).hit_tokens[1] == 6
     # The server finds full blocks only.
     dropped = replay_blocks(trace, "vllm_lru", 10, partial_blocks="drop")
-    assert dropped.per_request[1] == RequestHit(4, 6)
+    assert dropped.hit_tokens[1] == 4
 
 
 def test_a_prompt_shorter_than_a_block_never_hits_on_the_server() -> None:
-    trace = BlockTrace.intern([[5]] * 9, [15] * 9, block_size=16)
+    trace = BlockLog.intern([[5]] * 9, [15] * 9, block_size=16)
     assert replay_blocks(trace, "vllm_lru", 4, partial_blocks="drop").total_hit_tokens == 0
     assert replay_blocks(trace, "vllm_lru", 4, partial_blocks="keep").total_hit_tokens == 8 * 15
 
@@ -189,14 +188,14 @@ def test_names_are_unique_over_all_engines() -> None:
 
 
 def test_hit_rates_by_hand() -> None:
-    trace = BlockTrace.intern([[1, 2], [1, 2], [1]], [8, 6, 2], block_size=4)
+    trace = BlockLog.intern([[1, 2], [1, 2], [1]], [8, 6, 2], block_size=4)
     result = replay_blocks(trace, "flat_lru", 9)
     assert result.hit_tokens == (0, 6, 2)
     assert result.token_hit_rate == 8 / 16
     assert result.block_hit_rate == 3 / 5
     assert result.request_hit_rate == 2 / 3
-    empty = replay_blocks(BlockTrace.intern([], []), "flat_lru", 9)
-    assert (empty.token_hit_rate, empty.block_hit_rate, empty.request_hit_rate) == (0, 0, 0)
+    empty = replay_blocks(BlockLog.intern([], []), "flat_lru", 9)
+    assert (empty.token_hit_rate, empty.block_hit_rate, empty.request_hit_rate) == (None,) * 3
 
 
 @pytest.mark.parametrize(
@@ -217,23 +216,23 @@ def test_hit_rates_by_hand() -> None:
 def test_bad_parameters_are_named(
     name: str, capacity: int, parameters: dict[str, object], message: str
 ) -> None:
-    trace = BlockTrace.intern([[1, 2, 3]], [1536])
+    trace = BlockLog.intern([[1, 2, 3]], [1536])
     with pytest.raises(InputError, match=message):
         replay_blocks(trace, name, capacity, **parameters)
 
 
 def test_a_parameter_of_another_policy_is_refused() -> None:
-    trace = BlockTrace.intern([[1]], [512])
+    trace = BlockLog.intern([[1]], [512])
     with pytest.raises(TypeError, match="flat_lru has no parameter small_ratio"):
         replay_blocks(trace, "flat_lru", 4, small_ratio=0.1)
 
 
 def test_vllm_refuses_ids_that_do_not_fix_their_prefix() -> None:
-    loose = BlockTrace.intern([[1, 2], [2, 1]], [1024, 1024])
+    loose = BlockLog.intern([[1, 2], [2, 1]], [1024, 1024])
     assert not loose.fixes_prefix
     with pytest.raises(InputError, match="intern the log by path"):
         replay_blocks(loose, "vllm_lru", 4)
-    assert BlockTrace.intern([[1, 2], [2, 1]], [1024, 1024], by_path=True).fixes_prefix
+    assert BlockLog.intern([[1, 2], [2, 1]], [1024, 1024], by_path=True).fixes_prefix
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=9), st.booleans())
@@ -249,8 +248,9 @@ def test_a_block_by_path_is_its_predecessor_and_its_id(paths: list[list[str]], w
         for block in path:
             above = number.setdefault((above, block), len(number))
             dense[-1].append(above)
-    made = BlockTrace.intern(paths, [9] * len(paths), by_path=True)
-    assert made == BlockTrace(dense, [9] * len(paths))
+    made = BlockLog.intern(paths, [9] * len(paths), by_path=True)
+    assert [list(path) for path in made.blocks] == dense
+    assert made.distinct == len(number)
     assert made.fixes_prefix
 
 
@@ -260,21 +260,32 @@ def test_small_queue_is_rounded_to_even() -> None:
     assert queue_sizes(35, 0.1) == (4, 31)
 
 
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=9))
+@settings(max_examples=200, deadline=None)
+def test_a_block_is_its_id_where_no_path_is_asked_for(paths: list[list[str]]) -> None:
+    number: dict[str, int] = {}
+    dense = [[number.setdefault(block, len(number)) for block in path] for path in paths]
+    above: dict[str, set[str]] = {}
+    for path in paths:
+        for before, block in zip(["", *path], path, strict=False):
+            above.setdefault(block, set()).add(before)
+    made = BlockLog.intern(paths, [9] * len(paths))
+    assert [list(path) for path in made.blocks] == dense
+    assert made.distinct == len(number)
+    assert made.fixes_prefix == all(len(before) == 1 for before in above.values())
+
+
 @pytest.mark.parametrize(
-    ("blocks", "lengths", "size", "message"),
+    ("lengths", "size", "message"),
     [
-        ([[0]], [], 4, "1 requests but 0 lengths"),
-        ([[0]], [-1], 4, "negative"),
-        ([[0]], [1], 0, "block_size"),
-        ([[1]], [1], 4, "block 1 appears before block 0"),
-        ([[0], [-1]], [1, 1], 4, "negative"),
+        ([], 4, "1 requests but 0 lengths"),
+        ([-1], 4, "negative"),
+        ([1], 0, "block_size"),
     ],
 )
-def test_a_trace_is_checked(
-    blocks: list[list[int]], lengths: list[int], size: int, message: str
-) -> None:
+def test_a_log_is_checked(lengths: list[int], size: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        BlockTrace(blocks, lengths, size)
+        BlockLog.intern([[0]], lengths, block_size=size)
 
 
 class _Forgets(VllmLru):
@@ -310,8 +321,8 @@ class _Leaks(S3Fifo):
     ],
 )
 def test_the_loop_notices_a_broken_policy(
-    broken: Callable[[BlockTrace, int], BlockPolicy], message: str
+    broken: Callable[[BlockLog, int], BlockPolicy], message: str
 ) -> None:
-    trace = BlockTrace.intern([[1, 2], [1, 3], [4, 5]], [1024] * 3)
+    trace = BlockLog.intern([[1, 2], [1, 3], [4, 5]], [1024] * 3)
     with pytest.raises(InvariantError, match=message):
         run(trace, broken(trace, 20), "broken", 20)

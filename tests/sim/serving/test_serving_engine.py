@@ -27,7 +27,7 @@ from cache_worthy.sim.serving import (
     Transformer,
     agreement,
     block_keys,
-    block_trace,
+    block_log,
     chat_workload,
     predicted_skips,
 )
@@ -448,7 +448,7 @@ def test_one_at_a_time_skips_what_vllm_lru_predicts(seed: int, answers: bool) ->
         server = engine(size, True, max_running=1)
         served = server.serve(requests)
         assert [s.cached_tokens for s in served] == predicted_skips(requests, served, BLOCK, size)
-        trace = block_trace(requests, served, BLOCK)
+        trace = block_log(requests, served, BLOCK)
         simulated = VllmLru(trace, size, partial_blocks="drop")
         run_blocks(trace, simulated, "vllm_lru", size)
         names: dict[int, bytes] = {}
@@ -494,7 +494,7 @@ def tie(model: Transformer, block_size: int, seeds: range, count: int) -> tuple[
             served = server.serve(requests)
             skipped = [s.cached_tokens for s in served]
             assert skipped == predicted_skips(requests, served, block_size, size)
-            trace = block_trace(requests, served, block_size)
+            trace = block_log(requests, served, block_size)
             full = [len(r.prompt) // block_size for r in requests]
             simulated = GeneratingLru(trace, size, full)
             run_blocks(trace, simulated, "vllm_lru", size)
@@ -551,7 +551,7 @@ def test_a_block_of_a_repeated_answer_evicts_one_more_by_hand() -> None:
         served = server.serve(requests)
         assert [s.cached_tokens for s in served] == expected
         assert predicted_skips(requests, served, 2, size) == expected
-        trace = block_trace(requests, served, 2)
+        trace = block_log(requests, served, 2)
         alone = replay_blocks(trace, "vllm_lru", size, partial_blocks="drop")
         assert alone.hit_tokens == (0, 0, 4, 2)
 

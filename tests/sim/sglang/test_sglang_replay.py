@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from request_logs import paged_log
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import InputError
@@ -24,13 +25,13 @@ from cache_worthy.sim.trace import Request
 def log_of(*paths: str, block: int = 1, priorities: list[int] | None = None) -> PagedLog:
     """One letter a block, prompts of whole blocks."""
     requests = [Request(tuple(p), block * len(p)) for p in paths]
-    return PagedLog.from_requests(requests, block_tokens=block, priorities=priorities)
+    return paged_log(requests, block_tokens=block, priorities=priorities)
 
 
 def test_a_whole_node_goes() -> None:
     """Five of six tokens held as one node; one more is wanted: all five leave."""
     result = replay_sglang(log_of("abcde", "xy", "abcde"), "sglang_lru", 6)
-    assert (result.evictions, result.evicted_tokens) == (2, 7)
+    assert (result.evictions, result.evicted_size) == (2, 7)
     assert result.hit_tokens == (0, 0, 0)
 
 
@@ -83,24 +84,24 @@ def test_old_servers_ask_for_the_whole_allocation() -> None:
 def test_pages_cut_the_last_block() -> None:
     requests = [Request((7, 8), 600, None)] * 2
     for page, hit in ((1, 600), (16, 592), (64, 576), (512, 512), (None, 600)):
-        log = PagedLog.from_requests(requests, page_size=page)
+        log = paged_log(requests, page_size=page)
         assert replay_sglang(log, "sglang_lru", 4096).hit_tokens == (0, hit)
     with pytest.raises(InputError, match="divisor of the log's block"):
-        PagedLog.from_requests(requests, page_size=100)
+        paged_log(requests, page_size=100)
 
 
 def test_generated_tokens_take_room() -> None:
     """Ten tokens of answer leave no room for the first prompt beside the second."""
     requests = [Request((1,), 16, 10), Request((2,), 16, 10), Request((1,), 16, 10)]
     outcomes = {}
-    for kind in ("ignore", "length"):
-        log = PagedLog.from_requests(requests, block_tokens=16, page_size=1, generated=kind)
+    for kind in (False, True):
+        log = paged_log(requests, block_tokens=16, page_size=1, generated=kind)
         outcomes[kind] = replay_sglang(log, "sglang_lru", 42).hit_tokens
-    assert outcomes == {"ignore": (0, 0, 16), "length": (0, 0, 16)}
-    tight = PagedLog.from_requests(requests, block_tokens=16, page_size=1)
+    assert outcomes == {False: (0, 0, 16), True: (0, 0, 16)}
+    tight = paged_log(requests, block_tokens=16, page_size=1)
     assert replay_sglang(tight, "sglang_lru", 36).hit_tokens == (0, 0, 0)
     assert replay_sglang(
-        PagedLog.from_requests(requests, block_tokens=16, page_size=1, generated="ignore"),
+        paged_log(requests, block_tokens=16, page_size=1, generated=False),
         "sglang_lru",
         36,
     ).hit_tokens == (0, 0, 16)
@@ -155,9 +156,7 @@ def test_bad_input(policy: str, capacity: int, parameters: dict[str, Any], messa
 @pytest.mark.parametrize("name", ["conversation", "synthetic"])
 def test_at_room_for_all_every_strategy_is_the_ideal(name: str, traces: Path) -> None:
     """Ideal hit rates by block: 0.3664 and 0.6396 (published)."""
-    log = PagedLog.from_requests(
-        read_log(traces / f"{name}_trace.jsonl").requests, generated="ignore"
-    )
+    log = paged_log(read_log(traces / f"{name}_trace.jsonl").requests, generated=False)
     room = sum(log.weights)
     published = {"conversation": 0.3664, "synthetic": 0.6396}[name]
     for policy in STRATEGIES:
@@ -169,9 +168,7 @@ def test_at_room_for_all_every_strategy_is_the_ideal(name: str, traces: Path) ->
 @pytest.mark.traces
 def test_slru_is_lru_on_the_traces(traces: Path) -> None:
     """The double count (sglang#30689) makes slru at its default exactly lru."""
-    log = PagedLog.from_requests(
-        read_log(traces / "conversation_trace.jsonl").requests, generated="ignore"
-    )
+    log = paged_log(read_log(traces / "conversation_trace.jsonl").requests, generated=False)
     lru = replay_sglang(log, "sglang_lru", 3656 * 512)
     slru = replay_sglang(log, "sglang_slru", 3656 * 512, server=server_for("0.5.21"))
     assert slru.hit_tokens == lru.hit_tokens
