@@ -32,7 +32,7 @@ DOCUMENTS: Mapping[str, str] = {
     "replay": "cache_worthy.measure.any_policy:Replay",
     "bound": "cache_worthy.commands.bound:BoundDocument",
     "policies": "cache_worthy.commands.policies:PolicyList",
-    "study": "cache_worthy.study.prefix:StudyDocument",
+    "study": "cache_worthy.study.results:StudyDocument",
     "adversary-find": "cache_worthy.commands.adversary.documents:Find",
     "adversary-play": "cache_worthy.commands.adversary.documents:PlayReport",
     "adversary-check": "cache_worthy.commands.adversary.documents:Check",
