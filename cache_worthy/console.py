@@ -73,8 +73,8 @@ def write_output(text: str | bytes, target: str, force: bool, flag: str = "-o") 
         raise UsageError(f"{flag} {target}: cannot write: {error.strerror or error}") from error
 
 
-def wrapped(text: str, first: str = "", then: str = "") -> str:
-    """``text`` in lines of a terminal's 80 columns; a word that is longer stays whole.
+def wrapped(text: str, first: str = "", then: str = "", *, width: int = TERMINAL) -> str:
+    """``text`` in lines of at most ``width`` columns; a word that is longer stays whole.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def wrapped(text: str, first: str = "", then: str = "") -> str:
     """
     lines = textwrap.wrap(
         text,
-        TERMINAL,
+        width,
         initial_indent=first,
         subsequent_indent=then,
         break_long_words=False,

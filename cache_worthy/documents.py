@@ -32,10 +32,10 @@ DOCUMENTS: Mapping[str, str] = {
     "replay": "cache_worthy.measure.any_policy:Replay",
     "bound": "cache_worthy.commands.bound:BoundDocument",
     "policies": "cache_worthy.commands.policies:PolicyList",
-    "study": "cache_worthy.study.prefix:StudyDocument",
-    "adversary-find": "cache_worthy.commands.adversary.documents:Find",
-    "adversary-play": "cache_worthy.commands.adversary.documents:PlayReport",
-    "adversary-check": "cache_worthy.commands.adversary.documents:Check",
+    "study": "cache_worthy.study.results:StudyDocument",
+    "adversary-find": "cache_worthy.commands.adversary.find:Find",
+    "adversary-play": "cache_worthy.commands.adversary.play:PlayReport",
+    "adversary-check": "cache_worthy.commands.adversary.check:Check",
     "formats": "cache_worthy.commands.formats:FormatList",
 }
 """Documents by name, and the dataclass of each; imported when asked for, as some are heavy."""

@@ -7,6 +7,7 @@ tenth of one core, and one that takes ten minutes is ended.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -16,22 +17,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cache_worthy.advise.sections import SECTIONS
+from cache_worthy.capture.short import short_answer
 
 LONGEST_SECONDS = 600.0
 REST = 9.0
-
-
-def short_answer(report: str) -> str:
-    """The section IN SHORT of a report.
-
-    Examples
-    --------
-    >>> short_answer(chr(10).join(["", "  IN SHORT", "  --", "    It pays.", "", "  WORKLOAD", "  --"]))
-    '    It pays.'
-    """
-    lines = report.splitlines()
-    start = lines.index("  IN SHORT") + 2
-    return "\n".join(lines[start : lines.index("", start)])
 
 
 class Advisor:
@@ -97,8 +86,9 @@ class Advisor:
                 return
 
     def _analyze(self, count: int) -> None:
-        command = [sys.executable, "-m", "cache_worthy.cli", "analyze", *map(str, self._files())]
+        command = [sys.executable, "-m", "cache_worthy.cli", "analyze", "--json"]
         command += ["--skip", ",".join(SECTIONS), "--quiet", *self._options]
+        command += map(str, self._files())
         try:
             child = self._child = subprocess.Popen(
                 command,
@@ -125,4 +115,4 @@ class Advisor:
         if child.returncode:
             self._say(f"the analysis failed: {err.strip() or 'no reason given'}")
             return
-        self._show(f"after {count} requests\n{short_answer(out)}\n")
+        self._show(f"after {count} requests\n{short_answer(json.loads(out))}\n")

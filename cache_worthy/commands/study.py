@@ -17,17 +17,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
+if TYPE_CHECKING:
+    from cache_worthy.study.results import LogStudy, Study
+
 RESULTS = "outputs/results.csv"
 LOG_RESULTS = "outputs/log_results.csv"
 PREFIX_LENS = (0, 64, 128, 256)
+REPEATS = 3
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -98,8 +103,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _redraw(args: argparse.Namespace, results: str) -> int:
+    from cache_worthy.study.csv_file import from_csv
     from cache_worthy.study.plot import plot
-    from cache_worthy.study.prefix import from_csv
 
     measurements = from_csv(Path(results))
     figure = args.figure or str(Path(results).with_suffix(".png"))
@@ -130,54 +135,70 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
-    from cache_worthy.sim.serving import BLOCK_SIZE
-    from cache_worthy.study import prefix as study
+    from cache_worthy.study.csv_file import to_csv
+    from cache_worthy.study.results import Study, StudyDocument
+    from cache_worthy.study.text import log_text, study_text
 
-    repeats = args.repeats or 3
     progress = Progress(args.quiet, args.verbose)
     try:
-        if args.log is not None:
-            of_log = study.measure_log(
-                arg.read_log(args),
-                limit=args.requests,
-                pool_blocks=args.pool_blocks,
-                repeats=repeats,
-                blas_threads=threads,
-                step=progress.step,
-            )
-            text, rows = study.render_log(of_log), study.to_csv(of_log.points)
-            holds = of_log.skips_agree
-            result: study.Study | study.LogStudy = of_log
-        else:
-            pool = args.pool_blocks or study.DEFAULT_POOL_BLOCKS
-            lengths = args.prefix_lens or PREFIX_LENS
-            if max(lengths) > pool * BLOCK_SIZE:
-                raise UsageError(
-                    f"--prefix-lens {max(lengths)}: does not fit a pool of {pool} blocks of "
-                    f"{BLOCK_SIZE} tokens; expected less, or give --pool-blocks"
-                )
-            measured = study.measure(
-                lengths,
-                requests=args.requests or 32,
-                tenants=args.tenants or 3,
-                rate=args.rate or 20.0,
-                pool_blocks=pool,
-                repeats=repeats,
-                probe=args.repeat_probe,
-                blas_threads=threads,
-                step=progress.step,
-            )
-            text, rows = study.render(measured), study.to_csv(measured.runs)
-            holds = measured.identical and not measured.by_luck
-            result = measured
+        made = _on_workload if args.log is None else _on_log
+        result = made(args, threads, progress.step)
     finally:
         progress.done()
-    write_output(rows, results, args.force or own, "--results")
+    if isinstance(result, Study):
+        text, rows = study_text(result), to_csv(result.runs)
+        holds = result.identical and not result.by_luck
+    else:
+        text, rows = log_text(result), to_csv(result.points)
+        holds = result.skips_agree
+    write_output(rows, results, args.force or own, flag="--results")
     note(f"wrote {results}; --plot draws it", args.quiet)
     if args.json:
-        text = to_json(document("study", study.StudyDocument(result)))
+        text = to_json(document("study", StudyDocument(result)))
     write_output(text, args.output, args.force)
     return 0 if holds else 1
+
+
+def _on_workload(
+    args: argparse.Namespace, threads: str, step: Callable[[str], None]
+) -> Study | LogStudy:
+    from cache_worthy.sim.serving import BLOCK_SIZE
+    from cache_worthy.study.limits import DEFAULT_POOL_BLOCKS
+    from cache_worthy.study.on_workload import Plan, measure
+
+    pool = args.pool_blocks or DEFAULT_POOL_BLOCKS
+    lengths = args.prefix_lens or PREFIX_LENS
+    arg.require(
+        max(lengths) <= pool * BLOCK_SIZE,
+        f"--prefix-lens {max(lengths)}: does not fit a pool of {pool} blocks of {BLOCK_SIZE} tokens; "
+        "expected less, or give --pool-blocks",
+    )
+    plan = Plan(
+        prefix_lens=lengths,
+        requests=args.requests or 32,
+        tenants=args.tenants or 3,
+        rate=args.rate or 20.0,
+        pool_blocks=pool,
+        repeats=args.repeats or REPEATS,
+        probe=args.repeat_probe,
+        blas_threads=threads,
+    )
+    return measure(plan, step)
+
+
+def _on_log(
+    args: argparse.Namespace, threads: str, step: Callable[[str], None]
+) -> Study | LogStudy:
+    from cache_worthy.study.on_log import measure_log
+
+    return measure_log(
+        arg.read_log(args),
+        limit=args.requests,
+        pool_blocks=args.pool_blocks,
+        repeats=args.repeats or REPEATS,
+        blas_threads=threads,
+        step=step,
+    )
 
 
 def _refuse_unused(args: argparse.Namespace) -> None:

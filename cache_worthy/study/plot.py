@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
-from cache_worthy.study.prefix import LogPoint, Run, compare, fit_line
+from cache_worthy.study.fit import fit_line
+from cache_worthy.study.results import LogPoint, Run, medians
 
 
 def plot(rows: Sequence[Run] | Sequence[LogPoint], figure: Path) -> None:
@@ -36,7 +37,7 @@ def _plot_study(runs: Sequence[Run], figure: Path) -> None:
     from matplotlib import pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    comparisons = sorted(compare(runs), key=lambda c: c.prefix_tokens)
+    comparisons = sorted(medians(runs), key=lambda c: c.prefix_tokens)
     repeats = len({r.repeat for r in runs})
     at = [c.prefix_tokens for c in comparisons]
     unit = comparisons[0].ttft_p50_off_s

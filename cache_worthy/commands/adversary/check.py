@@ -16,66 +16,73 @@ import argparse
 import json
 import math
 import sys
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
+from cache_worthy.commands.adversary.options import add_tie
 from cache_worthy.console import Progress, check_output, write_output
 from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
-
-if TYPE_CHECKING:
-    from cache_worthy.commands.adversary.documents import Check
-    from cache_worthy.theory.instance import Instance
+from cache_worthy.theory.instance import Instance, InstanceError, Number, instance_from_mapping
 
 LONGEST_BITS = int(4000 * math.log2(10))
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What one policy pays; the ratio is None where the optimum pays nothing."""
+
+    cost: Number
+    ratio: Number | None
+    exceeds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Every policy on one instance, beside the exhaustive optimum."""
+
+    optimal_cost: Number
+    bound: Number
+    policies: dict[str, Paid]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An instance, the capacities of the policies and of the optimum, and the tie-break."""
+
+    instance: Instance
+    k: int
+    h: int
+    tie: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the action."""
     parser.add_argument("instance", metavar="INSTANCE.json", help="- for standard input")
-    add_conventions(parser)
+    add_tie(parser)
     arg.add_output(parser)
-
-
-def add_conventions(parser: argparse.ArgumentParser) -> None:
-    """The choices that the rules leave open."""
-    from cache_worthy.theory.steps import TIES
-
-    parser.add_argument(
-        "--tie",
-        choices=tuple(TIES),
-        default="lru",
-        help="order of equal candidates: least or most recently touched, first or last loaded, "
-        "lowest number (default lru)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the report; exit code 0 whatever it shows."""
-    from cache_worthy.theory.instance import InstanceError
-
     check_output(args.output, args.force)
-    instance, k, h = read_instance(args.instance)
+    case = read_case(args.instance, args.tie)
     progress = Progress(args.quiet, args.verbose)
     try:
-        report = compare(instance, k, h, args.tie, progress)
+        report = run_all(case, progress)
     except InstanceError as error:
         raise UsageError(f"{args.instance}: {error}") from None
     finally:
         progress.done()
     _check_printable(report, args.instance)
-    text = (
-        to_json(document("adversary-check", report))
-        if args.json
-        else _words(report, instance, k, h, args.tie)
-    )
+    text = to_json(document("adversary-check", report)) if args.json else _words(report, case)
     write_output(text, args.output, args.force)
     return 0
 
 
-def read_instance(source: str) -> tuple[Instance, int, int]:
+def read_case(source: str, tie: str) -> Case:
     """An instance and its two capacities from a JSON file.
 
     Raises
@@ -83,8 +90,6 @@ def read_instance(source: str) -> tuple[Instance, int, int]:
     UsageError
         If the file cannot be read, is no JSON object, or holds no admissible instance.
     """
-    from cache_worthy.theory.instance import InstanceError, instance_from_mapping
-
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -116,12 +121,11 @@ def read_instance(source: str) -> tuple[Instance, int, int]:
             f"{source}: h = {h}, k = {k}: expected {max(instance.floor, 1)} <= h <= k, because "
             f"the largest requested path has size {instance.floor}"
         )
-    return instance, k, h
+    return Case(instance, k, h, tie=tie)
 
 
-def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) -> Check:
+def run_all(case: Case, progress: Progress) -> Check:
     """The document of the module's docstring, with exact numbers."""
-    from cache_worthy.commands.adversary.documents import Check, Paid
     from cache_worthy.oracles.optimum.optimal import optimal_cost
     from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost
     from cache_worthy.theory.steps import bound, divide
@@ -129,16 +133,16 @@ def compare(instance: Instance, k: int, h: int, tie: str, progress: Progress) ->
     costs = {}
     for name in ALGORITHMS:
         progress.step(f"policy {name}")
-        costs[name] = exact_cost(name, instance, k, tie=tie)
-    total = len(instance.requests)
+        costs[name] = exact_cost(name, case.instance, case.k, tie=case.tie)
+    total = len(case.instance.requests)
     optimum = optimal_cost(
-        instance,
-        h,
+        case.instance,
+        case.h,
         lambda t, states: progress.step(
             f"exhaustive optimum: request {t + 1:,} of {total:,}, {states:,} states"
         ),
     )
-    limit = bound(k, h)
+    limit = bound(case.k, case.h)
     policies = {}
     for name, cost in costs.items():
         policies[name] = Paid(
@@ -164,9 +168,10 @@ def _check_printable(report: Check, source: str) -> None:
                 )
 
 
-def _words(report: Check, instance: Instance, k: int, h: int, tie: str) -> str:
+def _words(report: Check, case: Case) -> str:
+    size = f"{case.instance.n} nodes, {len(case.instance.requests)} requests"
     lines = [
-        f"{instance.n} nodes, {len(instance.requests)} requests, k = {k}, h = {h}, ties: {tie}",
+        f"{size}, k = {case.k}, h = {case.h}, ties: {case.tie}",
         f"optimum at h: {report.optimal_cost}; bound k/(k-h+1): {report.bound}",
         "",
         f"{'policy':<22} {'cost':>12} {'ratio':>12}",

@@ -1,7 +1,7 @@
 """``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
 
-The search itself is ``cache_worthy.theory.search.find``; this adds workers, a state to resume from, the
-check of the witness against the exhaustive optimum of ``oracles``, and the words.
+A witness is checked against the exhaustive optimum before it is printed. Exit code 1 with a witness, 0
+when the range has none, 3 when time ran out.
 """
 
 from __future__ import annotations
@@ -10,37 +10,64 @@ import argparse
 import dataclasses
 import os
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from cache_worthy.commands import options as arg
-from cache_worthy.commands.adversary.state import SearchState, open_state
+from cache_worthy.commands.adversary.options import add_policy, add_tie
+from cache_worthy.commands.adversary.search import FoundInstance, judged, runner
+from cache_worthy.commands.adversary.state import open_state
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
-from cache_worthy.workers import Workers
-
-if TYPE_CHECKING:
-    from cache_worthy.commands.adversary.documents import FoundInstance
-    from cache_worthy.theory.instance import Number
-    from cache_worthy.theory.search.find import Outcome, Runner, SearchResult, Task, Witness
+from cache_worthy.theory.instance import InstanceError, Number, parse_number
+from cache_worthy.theory.search.find import Coverage, cycle_scope, find
 
 EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
 
 
+@dataclass(frozen=True, slots=True)
+class SearchRange:
+    """What was searched; ``k`` and ``h`` None for all."""
+
+    max_nodes: int
+    max_requests: int
+    max_size: int
+    k: int | None
+    h: int | None
+    tie: str
+    cycle: bool
+    ratio: Number | None
+    falling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """The result of a search.
+
+    Attributes
+    ----------
+    status : str
+        "sat", "unsat" or "timeout".
+    qualification : str or None
+        What a search for cycles can see.
+    complete_nodes : int
+        Every forest of up to so many nodes was searched to the end.
+    """
+
+    status: str
+    qualification: str | None
+    policy: str
+    range: SearchRange
+    complete_nodes: int
+    coverage: Coverage
+    witness: FoundInstance | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the action."""
-    from cache_worthy.theory.algorithms import ALGORITHMS
-    from cache_worthy.theory.steps import TIES
-
-    parser.add_argument(
-        "--policy",
-        required=True,
-        choices=tuple(ALGORITHMS),
-        metavar="P",
-        help=", ".join(ALGORITHMS),
-    )
+    add_policy(parser)
     count = arg.positive_int
     parser.add_argument("--max-nodes", type=count, required=True, metavar="N", help="nodes, 1..N")
     parser.add_argument(
@@ -51,13 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-size", type=count, default=1, metavar="S", help="sizes, 1..S (default 1)"
     )
-    parser.add_argument(
-        "--tie",
-        choices=tuple(TIES),
-        default="lru",
-        help="order of equal candidates: least or most recently touched, first or last loaded, "
-        "lowest number (default lru)",
-    )
+    add_tie(parser)
     parser.add_argument(
         "--ratio",
         type=_ratio,
@@ -89,9 +110,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search; 1 with a witness, 0 when the range holds none, 3 when time ran out."""
-    from cache_worthy.commands.adversary.documents import Find, SearchRange
-    from cache_worthy.theory.search.find import cycle_scope, find
-
     check_output(args.output, args.force)
     if args.state is not None and os.path.realpath(args.state) == os.path.realpath(args.output):
         raise UsageError(f"--state {args.state}: -o names it too; give each a file of its own")
@@ -109,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
             result = find(
                 args.policy,
                 timeout=args.timeout,
-                runner=_runner(workers, state, progress.step),
+                runner=runner(workers, state, progress.step),
                 **asked,
             )
         except KeyboardInterrupt:
@@ -120,29 +138,21 @@ def run(args: argparse.Namespace) -> int:
             raise
         finally:
             progress.done()
-    scope = cycle_scope(args.policy) if args.cycle else None
-    witness = None if result.witness is None else _judged(result.witness, args.ratio)
     report = Find(
         status=result.status,
-        qualification=scope,
+        qualification=cycle_scope(args.policy) if args.cycle else None,
         policy=args.policy,
         range=SearchRange(**asked),
         complete_nodes=result.complete_nodes,
         coverage=result.coverage,
-        witness=witness,
+        witness=None if result.witness is None else judged(result.witness, args.ratio),
     )
-    text = (
-        to_json(document("adversary-find", report))
-        if args.json
-        else _words(args, result, witness, scope)
-    )
+    text = to_json(document("adversary-find", report)) if args.json else _words(report)
     write_output(text, args.output, args.force)
     return EXIT[result.status]
 
 
 def _ratio(text: str) -> Number:
-    from cache_worthy.theory.instance import InstanceError, parse_number
-
     try:
         ratio = parse_number(text, "--ratio")
     except InstanceError:
@@ -154,111 +164,50 @@ def _ratio(text: str) -> Number:
     return ratio
 
 
-def _runner(workers: Workers, state: SearchState, step: Callable[[str], None]) -> Runner:
-    """Run on the workers what the state does not know, and let the state keep it."""
-
-    def run_batch(tasks: Sequence[Task], deadline: float | None) -> list[Outcome]:
-        known = {i: found for i, t in enumerate(tasks) if (found := state.outcome(t)) is not None}
-        asked = [i for i in range(len(tasks)) if i not in known]
-        # A clock that counts from boot means nothing on another machine.
-        end = None if deadline is None else time.time() + deadline - time.monotonic()
-        for position, outcome in workers.completed(
-            _search, end, [tasks[i] for i in asked], step=step, label=_label
-        ):
-            known[asked[position]] = outcome
-            state.keep(tasks[asked[position]], outcome)
-        return [known[i] for i in range(len(tasks))]
-
-    return run_batch
-
-
-def _search(end: float | None, task: Task) -> Outcome:
-    from cache_worthy.theory.search.find import search_task
-
-    return search_task(task, None if end is None else time.monotonic() + end - time.time())
-
-
-def _label(task: Task) -> str:
-    return f"forest {list(task.parent)}, sizes {list(task.size)}, k {task.k}, h {task.h}"
-
-
-def _judged(witness: Witness, ratio: Number | None) -> FoundInstance:
-    """The witness with the optimum in place of its schedule, judged by independent code."""
-    from cache_worthy.commands.adversary.documents import FoundInstance
-    from cache_worthy.oracles.optimum.optimal import optimal_cost
-    from cache_worthy.theory.search.find import SearchError
-    from cache_worthy.theory.steps import bound, divide
-
-    instance = witness.instance
-    limit = bound(witness.k, witness.h) if ratio is None else ratio
-    optimum = witness.offline if witness.cycle else optimal_cost(instance, witness.h)
-    if optimum > witness.offline or not witness.online > limit * optimum:
-        raise SearchError(
-            f"{instance}: the search paid {witness.offline} offline, the optimum is {optimum}"
-        )
-    return FoundInstance(
-        parent=instance.parent,
-        size=instance.size,
-        cost=instance.cost,
-        requests=instance.requests,
-        k=witness.k,
-        h=witness.h,
-        online_cost=witness.online,
-        optimal_cost=optimum,
-        ratio=divide(witness.online, optimum) if optimum else None,
-        bound=limit,
-    )
-
-
-def _words(
-    args: argparse.Namespace,
-    result: SearchResult,
-    witness: FoundInstance | None,
-    cycle_scope: str | None,
-) -> str:
-    c = result.coverage
-    capacities = f"k = {args.k or 'all'}, h = {args.h or 'all'}"
-    what = "cycles of at most" if args.cycle else "at most"
+def _words(report: Find) -> str:
+    asked, c, witness = report.range, report.coverage, report.witness
+    what = "cycles of at most" if asked.cycle else "at most"
     scope = (
-        f"{args.policy}, {capacities}: at most {args.max_nodes} nodes of size "
-        f"1..{args.max_size}, {what} {args.max_requests} requests, ties: {args.tie}"
+        f"{report.policy}, k = {asked.k or 'all'}, h = {asked.h or 'all'}: at most "
+        f"{asked.max_nodes} nodes of size 1..{asked.max_size}, {what} {asked.max_requests} requests, "
+        f"ties: {asked.tie}"
     )
-    if args.falling:
+    if asked.falling:
         scope += ", cost per size never rising with depth"
     covered = (
         f"covered: {c.forests:,} forests with capacities, {c.sequences:,} request sequences, "
         f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "
         f"{c.checks:,} z3 calls"
     )
-    if result.status == "unsat" and not c.forests:
+    if report.status == "unsat" and not c.forests:
         covered = "every forest of the range fits in k, so that nothing is ever evicted"
-    if witness is None and result.status == "unsat":
-        whole = "no instance beats the bound; the whole range was searched"
-        if cycle_scope is not None:
-            whole = f"no cycle that beats the bound was found in the whole range: {cycle_scope}"
-        lines = [scope, whole, covered]
-    elif witness is None:
-        lines = [
-            scope,
-            f"time ran out: every forest of up to {result.complete_nodes} nodes is done, not the rest",
-            "no instance that beats the bound was found so far",
-            covered,
-        ]
+    if witness is not None:
+        found = _beaten(report.policy, witness, " a cycle" if asked.cycle else "")
+    elif report.status == "unsat":
+        found = ["no instance beats the bound; the whole range was searched"]
+        if report.qualification is not None:
+            found = [
+                f"no cycle that beats the bound was found in the whole range: {report.qualification}"
+            ]
     else:
-        mean = " a cycle" if args.cycle else ""
-        shown: dict[str, Sequence[object]] = {
-            "parent": witness.parent,
-            "size": witness.size,
-            "cost": witness.cost,
-            "requests": witness.requests,
-        }
-        ratio = "unbounded" if witness.ratio is None else witness.ratio
-        lines = [
-            scope,
-            f"beaten: {args.policy} pays {witness.online_cost}{mean}",
-            f"  optimum {witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}",
-            *(f"  {key}: {list(values)}" for key, values in shown.items()),
-            f"  k: {witness.k}, h: {witness.h}",
-            covered,
+        found = [
+            f"time ran out: every forest of up to {report.complete_nodes} nodes is done, not the rest",
+            "no instance that beats the bound was found so far",
         ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([scope, *found, covered]) + "\n"
+
+
+def _beaten(policy: str, witness: FoundInstance, mean: str) -> list[str]:
+    shown: dict[str, Sequence[object]] = {
+        "parent": witness.parent,
+        "size": witness.size,
+        "cost": witness.cost,
+        "requests": witness.requests,
+    }
+    ratio = "unbounded" if witness.ratio is None else witness.ratio
+    return [
+        f"beaten: {policy} pays {witness.online_cost}{mean}",
+        f"  optimum {witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}",
+        *(f"  {key}: {list(values)}" for key, values in shown.items()),
+        f"  k: {witness.k}, h: {witness.h}",
+    ]

@@ -10,16 +10,17 @@ forests gets to 1 + (h-1)/m (proofs/refutation.md).
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
-from cache_worthy.commands.adversary.check import add_conventions
+from cache_worthy.commands.adversary.options import add_policy, add_tie
 from cache_worthy.console import check_output, write_output
 from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
+from cache_worthy.theory.instance import InstanceError, Number
 
 if TYPE_CHECKING:
-    from cache_worthy.commands.adversary.documents import PlayReport
     from cache_worthy.theory.search.adversary import Play
 
 #: The forms that ``proofs/refutation.md`` speaks of.
@@ -32,17 +33,51 @@ LANDLORDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedPhase:
+    """One phase; ``ended`` is false where it was broken off at the limit."""
+
+    cost: Number
+    requests: int
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlayReport:
+    """A played construction.
+
+    Attributes
+    ----------
+    offline_cost : int or Fraction
+        Of an offline schedule, at least the optimum.
+    ratio : int or Fraction
+        ``cost / offline_cost``.
+    landlord_phase_floor, landlord_ratio : int or Fraction
+        What Landlord pays at least in a phase, and the limit of its ratio.
+    bound : int or Fraction
+        ``k/(k-h+1)``.
+    """
+
+    policy: str
+    k: int
+    h: int
+    path: int
+    dear_cost: Number
+    dear_nodes: int
+    tie: str
+    phases: tuple[PlayedPhase, ...]
+    cost: Number
+    offline_cost: Number
+    ratio: Number
+    landlord_phase_floor: Number
+    landlord_ratio: Number
+    bound: Number
+    exceeds: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the action."""
-    from cache_worthy.theory.algorithms import ALGORITHMS
-
-    parser.add_argument(
-        "--policy",
-        required=True,
-        choices=tuple(ALGORITHMS),
-        metavar="P",
-        help=", ".join(ALGORITHMS),
-    )
+    add_policy(parser)
     count = arg.positive_int
     parser.add_argument("--k", type=count, required=True, metavar="K", help="online capacity, >= h")
     parser.add_argument(
@@ -65,23 +100,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests after which a phase is broken off (default 100000)",
     )
-    add_conventions(parser)
+    add_tie(parser)
     arg.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print every phase and the limits; exit code 0 whatever they show."""
-    from cache_worthy.theory.instance import InstanceError
     from cache_worthy.theory.search.adversary import play
 
     check_output(args.output, args.force)
     try:
         game = play(
             args.policy,
-            args.k,
-            args.h,
-            args.path,
-            args.phases,
+            k=args.k,
+            h=args.h,
+            path=args.path,
+            phases=args.phases,
             cost=args.dear,
             unit_sizes=args.unit_sizes,
             limit=args.limit,
@@ -96,8 +130,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(game: Play, tie: str) -> PlayReport:
-    from cache_worthy.commands.adversary.documents import PlayedPhase, PlayReport
-
     stage = game.stage
     return PlayReport(
         policy=game.policy,

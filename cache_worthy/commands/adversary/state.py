@@ -225,14 +225,14 @@ def _outcome(piece: Mapping[str, Any]) -> Outcome:
         requests=tuple(kept["requests"]),
     )
     witness = Witness(
-        instance,
-        kept["k"],
-        kept["h"],
-        kept["policy"],
-        kept["tie"],
-        _number(kept["online"]),
-        _number(kept["offline"]),
-        kept["cycle"],
+        instance=instance,
+        k=kept["k"],
+        h=kept["h"],
+        policy=kept["policy"],
+        tie=kept["tie"],
+        online=_number(kept["online"]),
+        offline=_number(kept["offline"]),
+        cycle=kept["cycle"],
     )
     return Outcome(witness, True, coverage)
 

@@ -1,0 +1,241 @@
+"""What the study finds: single runs, their medians, the served requests of a log, the fit.
+
+Times are wall-clock seconds of this machine and this small model. They are compared with each
+other, never carried over; what carries over is counted (tokens prefilled) or a ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from cache_worthy.sim.cost import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the workload: a line of results.csv.
+
+    Attributes
+    ----------
+    prefix_tokens : int
+        Length of the shared system prompts.
+    prefix_cache : bool
+    repeat : int
+        From 1.
+    ttft_p50_s, ttft_p99_s : float
+        Time to first token over the requests, in seconds (Hyndman and Fan's definition 7).
+    tokens_per_s : float
+        Tokens generated over the time from the start to the last finish.
+    prompt_tokens, prefilled_tokens : int
+        Given, and computed.
+    evicted_blocks : int
+    """
+
+    prefix_tokens: int
+    prefix_cache: bool
+    repeat: int
+    ttft_p50_s: float
+    ttft_p99_s: float
+    tokens_per_s: float
+    prompt_tokens: int
+    prefilled_tokens: int
+    evicted_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Medians over the repeats at one prefix length, cache off and on.
+
+    Attributes
+    ----------
+    ttft_p50_ratio, ttft_p99_ratio : float
+        Off over on: how many times sooner.
+    throughput_ratio : float
+        On over off.
+    skipped_share : float
+        Share of the prompt tokens computed without the cache that it saved.
+    """
+
+    prefix_tokens: int
+    ttft_p50_off_s: float
+    ttft_p50_on_s: float
+    ttft_p50_ratio: float
+    ttft_p99_off_s: float
+    ttft_p99_on_s: float
+    ttft_p99_ratio: float
+    tokens_per_s_off: float
+    tokens_per_s_on: float
+    throughput_ratio: float
+    prefilled_off: int
+    prefilled_on: int
+    skipped_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Prompts sent for the first time and then again: medians."""
+
+    prefix_tokens: int
+    first_s: float
+    second_s: float
+    ratio: float
+    second_cached_tokens: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The whole result.
+
+    Attributes
+    ----------
+    identical : bool
+        Every answer has the same tokens with the cache off and on, in every repeat.
+    logit_difference, margin : float
+        Largest difference of a logit between the two, and the smallest gap between the two leading
+        logits of any token, over all runs.
+    margin_ratio : float or None
+        The smallest gap of a run over its largest difference, least over the runs: above 2 rounding
+        cannot have decided a token. None when no logit differs.
+    by_luck : bool
+        Rounding could have decided a token in some run, so that ``identical`` says nothing.
+    distinct_answers : int
+        Fewest different answers in a run; were there but one, ``identical`` would say little.
+    """
+
+    model: Model
+    requests: int
+    tenants: int
+    rate: float
+    answer_tokens: int
+    block_size: int
+    pool_blocks: int
+    repeats: int
+    blas_threads: str
+    identical: bool
+    logit_difference: float
+    margin: float
+    margin_ratio: float | None
+    by_luck: bool
+    distinct_answers: int
+    comparisons: list[Comparison]
+    probes: list[Probe]
+    runs: list[Run] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogPoint:
+    """One request of a log, served alone: a line of log_results.csv.
+
+    Attributes
+    ----------
+    request : int
+        Position in the log, from 1.
+    predicted_flops : int
+        Of the cost model, for the tokens that were computed.
+    prefill_s : float
+        Median over the repeats.
+    """
+
+    request: int
+    prompt_tokens: int
+    cached_tokens: int
+    predicted_flops: int
+    prefill_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Least squares ``seconds = intercept + slope * FLOPs``, and how far the points lie off.
+
+    Attributes
+    ----------
+    r_squared : float or None
+        None when all points have the same time.
+    residual_p50, residual_p90, residual_max : float
+        Quantiles of ``|measured - fitted| / measured``.
+    """
+
+    intercept_s: float
+    slope_s_per_flop: float
+    r_squared: float | None
+    residual_p50: float
+    residual_p90: float
+    residual_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogStudy:
+    """A log through the engine, one request at a time, the cache on.
+
+    Attributes
+    ----------
+    skipped_tokens, simulated_skipped_tokens : int
+        Prompt tokens not computed: by the engine, and by ``vllm_lru`` at the same pool.
+    skips_agree : bool
+        Equal for every request.
+    fit : Fit or None
+        None with fewer than three requests or only one amount of work.
+    empty_prompts : int
+        Requests left out.
+    """
+
+    source: str
+    sha256: str
+    format: str
+    model: Model
+    requests: int
+    empty_prompts: int
+    block_size: int
+    pool_blocks: int
+    repeats: int
+    blas_threads: str
+    prompt_tokens: int
+    skipped_tokens: int
+    simulated_skipped_tokens: int
+    skips_agree: bool
+    evicted_blocks: int
+    fit: Fit | None
+    points: list[LogPoint] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDocument:
+    """What ``--json`` writes: of generated requests, or of a log."""
+
+    result: Study | LogStudy
+
+
+def medians(runs: Sequence[Run]) -> list[Comparison]:
+    """Medians over the repeats, by prefix length in the order of first appearance."""
+
+    def middle(name: str, prefix: int, on: bool) -> float:
+        chosen = [r for r in runs if (r.prefix_tokens, r.prefix_cache) == (prefix, on)]
+        return float(median(getattr(r, name) for r in chosen))
+
+    out = []
+    for prefix in dict.fromkeys(r.prefix_tokens for r in runs):
+        p50, p99, rate, filled = (
+            (middle(name, prefix, False), middle(name, prefix, True))
+            for name in ("ttft_p50_s", "ttft_p99_s", "tokens_per_s", "prefilled_tokens")
+        )
+        out.append(
+            Comparison(
+                prefix_tokens=prefix,
+                ttft_p50_off_s=p50[0],
+                ttft_p50_on_s=p50[1],
+                ttft_p50_ratio=p50[0] / p50[1],
+                ttft_p99_off_s=p99[0],
+                ttft_p99_on_s=p99[1],
+                ttft_p99_ratio=p99[0] / p99[1],
+                tokens_per_s_off=rate[0],
+                tokens_per_s_on=rate[1],
+                throughput_ratio=rate[1] / rate[0],
+                prefilled_off=int(filled[0]),
+                prefilled_on=int(filled[1]),
+                skipped_share=1 - filled[1] / filled[0],
+            )
+        )
+    return out
