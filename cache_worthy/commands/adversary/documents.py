@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cache_worthy.theory.instance import Number
-from cache_worthy.theory.search.find import Coverage
+from cache_worthy.theory.search.task import Coverage
 
 
 @dataclass(frozen=True, slots=True)

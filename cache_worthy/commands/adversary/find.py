@@ -23,7 +23,8 @@ from cache_worthy.workers import Workers
 if TYPE_CHECKING:
     from cache_worthy.commands.adversary.documents import FoundInstance
     from cache_worthy.theory.instance import Number
-    from cache_worthy.theory.search.find import Outcome, Runner, SearchResult, Task, Witness
+    from cache_worthy.theory.search.find import Runner, SearchResult
+    from cache_worthy.theory.search.task import Outcome, Task, Witness
 
 SUMMARY = "search for an instance on which a policy beats k/(k-h+1)"
 EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
@@ -174,7 +175,7 @@ def _runner(workers: Workers, state: SearchState, step: Callable[[str], None]) -
 
 
 def _search(end: float | None, task: Task) -> Outcome:
-    from cache_worthy.theory.search.find import search_task
+    from cache_worthy.theory.search.explorer import search_task
 
     return search_task(task, None if end is None else time.monotonic() + end - time.time())
 
@@ -187,7 +188,7 @@ def _judged(witness: Witness, ratio: Number | None) -> FoundInstance:
     """The witness with the optimum in place of its schedule, judged by independent code."""
     from cache_worthy.commands.adversary.documents import FoundInstance
     from cache_worthy.oracles.optimum.optimal import optimal_cost
-    from cache_worthy.theory.search.find import SearchError
+    from cache_worthy.theory.search.task import SearchError
     from cache_worthy.theory.steps import bound, divide
 
     instance = witness.instance
