@@ -13,12 +13,8 @@ import json
 import sys
 from dataclasses import asdict
 
-from cache_worthy.theory.potential.rows import (
-    FOREST_MUTANTS,
-    TABLES,
-    check_rent_on_forests,
-    find_row,
-)
+from cache_worthy.theory.potential.forest_rows import FOREST_MUTANTS, check_rent_on_forests
+from cache_worthy.theory.potential.rows import TABLES, find_row
 
 
 def main() -> int:

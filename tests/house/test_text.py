@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,15 +62,30 @@ def test_a_missing_docstring_is_seen() -> None:
 
 
 def modules() -> list[str]:
-    """Every importable module of the package, and the scripts."""
+    """Every importable module of the package, and what the scripts share."""
     found = [m.name for m in pkgutil.walk_packages(cache_worthy.__path__, "cache_worthy.")]
-    return [*found, *(p.stem for p in sorted((ROOT / "scripts").glob("*.py")))]
+    return [*found, *(p.stem for p in sorted((ROOT / "scripts" / "support").glob("*.py")))]
 
 
 @pytest.mark.parametrize("name", modules())
 def test_doctests(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert result.failed == 0
+
+
+def scripts_with_examples() -> list[str]:
+    """Scripts that hold a doctest; they are commands, so they are not imported here."""
+    support = ROOT / "scripts" / "support"
+    files = sorted(p for p in (ROOT / "scripts").rglob("*.py") if p.parent != support)
+    return [str(p.relative_to(ROOT)) for p in files if ">>> " in p.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", scripts_with_examples())
+def test_doctests_of_scripts(name: str) -> None:
+    command = [sys.executable, "-m", "doctest", "-v", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^[1-9]\d* passed\b", done.stdout, re.MULTILINE), done.stdout[-200:]
 
 
 def test_doctests_are_found() -> None:
@@ -129,7 +145,7 @@ def test_documented_commands_exist() -> None:
         code = "\n".join("".join(parts) for parts in CODE_IN_TEXT.findall(text))
         for target in re.findall(r"(?:^|[\s(&])make ([a-z][a-z-]*)", code):
             assert target in targets, f"{name}: make {target}"
-        for script in re.findall(r"scripts/\w+\.py", text):
+        for script in re.findall(r"scripts/[\w/]+\.py", text):
             assert (ROOT / script).is_file(), f"{name}: {script}"
         for command in re.findall(r"(?:^|\s)cache-worthy ([a-z][a-z-]+)", code):
             assert command in commands, f"{name}: cache-worthy {command}"

@@ -9,14 +9,13 @@ from __future__ import annotations
 import pytest
 
 from cache_worthy.theory.forests import forests
-from cache_worthy.theory.potential.rows import (
+from cache_worthy.theory.potential.forest_rows import (
     FOREST_MUTANTS,
-    TABLES,
-    Row,
     check_rent_on_forests,
-    find_row,
     rent_on_forest,
 )
+from cache_worthy.theory.potential.row import Row
+from cache_worthy.theory.potential.rows import TABLES, find_row
 
 ROWS = [row for table in TABLES.values() for row in table()]
 

@@ -20,9 +20,11 @@ from cache_worthy.theory.algorithms import ALGORITHMS, exact_cost, run
 from cache_worthy.theory.forests import forests, sized_forests, symmetries
 from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.search.cycles import CycleError, offline_mean, online_mean
-from cache_worthy.theory.search.find import Task, _Explorer, _Run, cycle_scope, find
+from cache_worthy.theory.search.explorer import Explorer, Run
+from cache_worthy.theory.search.find import cycle_scope, find
 from cache_worthy.theory.search.load_counts import Schedules
 from cache_worthy.theory.search.symbolic import Linear, Space, courses, symbolic_instance
+from cache_worthy.theory.search.task import Task
 from cache_worthy.theory.steps import bound
 
 
@@ -245,9 +247,9 @@ def test_search_for_cycles_says_unsat_below_the_shortest() -> None:
 def test_the_search_sees_the_published_cycle(policy: str, seen: bool) -> None:
     """On this forest and cycle alone, over all costs: a counter nobody reads would hide it."""
     task = Task(policy, CYCLE.parent, CYCLE.size, 3, 2, len(CYCLE.requests), cycle=True)
-    explorer = _Explorer(task, None)
+    explorer = Explorer(task, None)
     algorithm = ALGORITHMS[policy](explorer.instance, 3)
-    runs = [_Run(algorithm, {}, (Fraction(1),) * 4, (0,) * 4)]
+    runs = [Run(algorithm, {}, (Fraction(1),) * 4, (0,) * 4)]
     layer = explorer.schedules.start()
     for v in CYCLE.requests:
         layer = explorer.schedules.advance(layer, v)

@@ -25,9 +25,9 @@ from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.forests import sized_forests, symmetries
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.potential.check import PotentialName, Report, check_potential, check_run
-from cache_worthy.theory.search.find import COUNTING
 from cache_worthy.theory.search.load_counts import Schedules
 from cache_worthy.theory.search.symbolic import Course, Space, courses, symbolic_instance
+from cache_worthy.theory.search.task import COUNTING
 
 States = tuple[frozenset[int], ...]
 

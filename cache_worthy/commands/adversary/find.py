@@ -22,7 +22,8 @@ from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.theory.instance import InstanceError, Number, parse_number
-from cache_worthy.theory.search.find import Coverage, cycle_scope, find
+from cache_worthy.theory.search.find import cycle_scope, find
+from cache_worthy.theory.search.task import Coverage
 
 EXIT = {"sat": 1, "unsat": 0, "timeout": 3}
 

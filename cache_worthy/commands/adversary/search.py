@@ -12,14 +12,9 @@ from dataclasses import dataclass
 
 from cache_worthy.commands.adversary.state import SearchState
 from cache_worthy.theory.instance import Number
-from cache_worthy.theory.search.find import (
-    Outcome,
-    Runner,
-    SearchError,
-    Task,
-    Witness,
-    search_task,
-)
+from cache_worthy.theory.search.explorer import search_task
+from cache_worthy.theory.search.find import Runner
+from cache_worthy.theory.search.task import Outcome, SearchError, Task, Witness
 from cache_worthy.workers import Workers
 
 

@@ -25,7 +25,7 @@ from cache_worthy.errors import UsageError
 from cache_worthy.workers.task import about
 
 if TYPE_CHECKING:
-    from cache_worthy.theory.search.find import Outcome, Task
+    from cache_worthy.theory.search.task import Outcome, Task
 
 KIND = "cache-worthy search state"
 
@@ -212,7 +212,7 @@ def _plain(outcome: Outcome) -> dict[str, object]:
 
 def _outcome(piece: Mapping[str, Any]) -> Outcome:
     from cache_worthy.theory.instance import Instance
-    from cache_worthy.theory.search.find import Coverage, Outcome, Witness
+    from cache_worthy.theory.search.task import Coverage, Outcome, Witness
 
     coverage = Coverage(**piece["coverage"])
     kept = piece["witness"]

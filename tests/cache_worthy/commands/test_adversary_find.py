@@ -19,7 +19,8 @@ from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.theory.algorithms import exact_cost
 from cache_worthy.theory.instance import instance_from_mapping
 from cache_worthy.theory.search import find as search
-from cache_worthy.theory.search.find import search_task, tasks_for
+from cache_worthy.theory.search.explorer import search_task
+from cache_worthy.theory.search.find import tasks_for
 
 Run = Callable[..., tuple[int, str, str]]
 SMALLEST = ("--max-nodes", 4, "--max-requests", 6, "--k", 3, "--h", 2)

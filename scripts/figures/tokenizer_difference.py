@@ -1,6 +1,6 @@
 """How far characters stand in for tokens: the sample log read with each tokeniser.
 
-    python scripts/figures/tokenizers.py [--log FILE]
+    python scripts/figures/tokenizer_difference.py [--log FILE]
 
 Prints a table: characters a token, blocks, distinct blocks, the share of references that are
 repeats, the ceiling of what caching saves, and the working set, each beside its difference from

@@ -1,0 +1,129 @@
+"""What the existential search is given and gives back: tasks, outcomes, witnesses."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+
+from cache_worthy.theory.forests import Parent, Tick
+from cache_worthy.theory.instance import Instance, Number
+from cache_worthy.theory.steps import Tie, bound, divide
+
+COUNTING = frozenset({"gdsf", "freq_landlord"})
+"""Policies for which repeating a request matters."""
+
+
+class SearchError(RuntimeError):
+    """The search contradicts itself: a witness that does not replay."""
+
+
+class TimeOut(Exception):
+    """The deadline has passed."""
+
+
+def ticker(deadline: float | None) -> Tick:
+    """What raises `TimeOut` once the deadline has passed."""
+
+    def tick() -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeOut
+
+    return tick
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An instance on which a policy costs more than a bound times a feasible schedule.
+
+    Attributes
+    ----------
+    instance : Instance
+        Integer costs.
+    k, h : int
+    policy : str
+    tie : str
+        Tie-break of the transcription.
+    online : int or Fraction
+        The policy's cost, from exact replay; for a cycle, its mean cost per cycle.
+    offline : int or Fraction
+        Cost of the witness's schedule at ``h``, of which the optimum is no larger; for a cycle,
+        the optimum's exact minimum mean cost per cycle.
+    cycle : bool
+        The requests are one cycle, to be repeated for ever.
+    """
+
+    instance: Instance
+    k: int
+    h: int
+    policy: str
+    tie: str
+    online: Number
+    offline: Number
+    cycle: bool = False
+
+    @property
+    def ratio(self) -> Number | None:
+        """``online / offline``; None if the offline side pays nothing."""
+        return divide(self.online, self.offline) if self.offline else None
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What a search has gone through, in numbers.
+
+    Attributes
+    ----------
+    forests : int
+        Sized forests searched to the end, one per pair ``(k, h)``.
+    sequences : int
+        Request sequences that touch every leaf, up to symmetry.
+    runs : int
+        (sequence, cost cone) pairs; ``vacuous`` of them never evict.
+    checks : int
+        Calls of z3.
+    """
+
+    forests: int = 0
+    sequences: int = 0
+    runs: int = 0
+    vacuous: int = 0
+    checks: int = 0
+
+    def add(self, other: Coverage) -> None:
+        """Add the numbers of another search."""
+        self.forests += other.forests
+        self.sequences += other.sequences
+        self.runs += other.runs
+        self.vacuous += other.vacuous
+        self.checks += other.checks
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One sized forest under one pair of capacities."""
+
+    policy: str
+    parent: Parent
+    size: tuple[int, ...]
+    k: int
+    h: int
+    max_requests: int
+    tie: Tie = "lru"
+    cycle: bool = False
+    ratio: Number | None = None
+    falling: bool = False
+
+    @property
+    def limit(self) -> Fraction:
+        """The ratio to beat: ``k/(k-h+1)`` unless another was asked for."""
+        return Fraction(bound(self.k, self.h) if self.ratio is None else self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one task: a witness of fewest requests or none, and whether it finished."""
+
+    witness: Witness | None
+    complete: bool
+    coverage: Coverage
