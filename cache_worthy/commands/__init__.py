@@ -15,6 +15,7 @@ COMMANDS: tuple[str, ...] = (
     "convert",
     "capture",
     "policies",
+    "models",
     "study",
     "adversary",
     "formats",
