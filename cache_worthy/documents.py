@@ -32,6 +32,7 @@ DOCUMENTS: Mapping[str, str] = {
     "replay": "cache_worthy.measure.any_policy:Replay",
     "bound": "cache_worthy.commands.bound:BoundDocument",
     "policies": "cache_worthy.commands.policies:PolicyList",
+    "models": "cache_worthy.commands.models:ModelList",
     "study": "cache_worthy.study.results:StudyDocument",
     "adversary-find": "cache_worthy.commands.adversary.find:Find",
     "adversary-play": "cache_worthy.commands.adversary.play:PlayReport",

@@ -1,13 +1,7 @@
 """The cost model, defined once: exact integer FLOPs of prefill and bytes of KV cache.
 
-Prefilling ``n`` tokens through a decoder-only transformer, multiply and add counted apart::
-
-    projections and feed-forward   2 FLOPs a parameter a token       2 N n
-    scores and weighted values     n^2 / 2 causal pairs, each        2 layers heads head_dim n^2
-                                   2 * 2 * heads * head_dim FLOPs
-
-so ``prefill(n) = a n + b n^2`` with ``a = 2 N`` and ``b = 2 layers heads head_dim``; ``N`` counts
-attention and feed-forward weights, no embeddings and no norms. A block's cost is the difference
+What a model is and what it costs, kind of layer by kind of layer, is in `cache_worthy.sim.models`;
+here that is brought to ranges of tokens and to blocks. A block's cost is the difference
 ``prefill(end) - prefill(start)``, exact because the causal pairs whose query lies in the range
 number ``(end^2 - start^2) / 2``.
 
@@ -17,167 +11,36 @@ Evidence: rank 1, parameter counts with embeddings equal the published 8.03 B an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.models.loading import load_model
+from cache_worthy.sim.models.memory import kv_bytes_of
+from cache_worthy.sim.models.model import DEFAULT_MODEL, MODELS, Model
+from cache_worthy.sim.models.prefix import require_full_cache
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
-LARGEST = 10**9
-"""No architecture constant is larger; the products stay within what a float can show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Architecture constants of a decoder-only transformer.
-
-    Attributes
-    ----------
-    name : str
-    layers, d_model, heads, kv_heads, head_dim, d_ff : int
-        Positive. ``d_ff`` is the width of a gated (three-matrix) feed-forward block.
-    dtype_bytes : int
-        Bytes of one KV element.
-    vocabulary : int
-        Rows of the embedding matrix, 0 if unknown; used for ``parameters_total`` only.
-    """
-
-    name: str
-    layers: int
-    d_model: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    d_ff: int
-    dtype_bytes: int = 2
-    vocabulary: int = 0
-
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name == "name":
-                if not isinstance(value, str):
-                    raise InputError(f"model: name: expected a string, got {value!r}")
-                continue
-            least = 0 if f.name == "vocabulary" else 1
-            if type(value) is not int or not least <= value <= LARGEST:
-                shown = repr(value) if len(repr(value)) <= 40 else "a longer number"
-                raise InputError(
-                    f"model: {f.name}: expected an integer from {least} to {LARGEST}, got {shown}"
-                )
-        if self.heads % self.kv_heads:
-            raise InputError(
-                f"model: kv_heads: expected a divisor of heads = {self.heads}, got {self.kv_heads}"
-            )
-
-    @property
-    def parameters(self) -> int:
-        """``N``: attention and feed-forward weights, without embeddings and norms."""
-        d = self.d_model
-        attention = 2 * d * self.heads * self.head_dim + 2 * d * self.kv_heads * self.head_dim
-        return self.layers * (attention + 3 * d * self.d_ff)
-
-    @property
-    def parameters_total(self) -> int:
-        """All weights: ``N``, untied input and output embeddings, RMS norms."""
-        norms = (2 * self.layers + 1) * self.d_model
-        return self.parameters + 2 * self.vocabulary * self.d_model + norms
-
-    @property
-    def linear(self) -> int:
-        """``a`` of ``prefill(n) = a n + b n^2``, FLOPs a token."""
-        return 2 * self.parameters
-
-    @property
-    def quadratic(self) -> int:
-        """``b`` of ``prefill(n) = a n + b n^2``, FLOPs a token squared."""
-        return 2 * self.layers * self.heads * self.head_dim
-
-
-MODELS: dict[str, Model] = {
-    m.name: m
-    for m in (
-        Model(
-            name="Llama-3.1-8B",
-            layers=32,
-            d_model=4096,
-            heads=32,
-            kv_heads=8,
-            head_dim=128,
-            d_ff=14336,
-            vocabulary=128256,
-        ),
-        Model(
-            name="Llama-3.1-70B",
-            layers=80,
-            d_model=8192,
-            heads=64,
-            kv_heads=8,
-            head_dim=128,
-            d_ff=28672,
-            vocabulary=128256,
-        ),
-    )
-}
-"""Shipped models by name. Constants: Grattafiori et al. 2024, The Llama 3 Herd, table 3."""
-
-DEFAULT_MODEL = MODELS["Llama-3.1-8B"]
-
-
-def load_model(name: str) -> Model:
-    """A shipped model by name (case ignored), or one read from a JSON file.
-
-    The file holds an object with ``layers d_model heads kv_heads head_dim d_ff`` and optionally
-    ``name dtype_bytes vocabulary``.
-
-    Raises
-    ------
-    InputError
-        For an unknown name, an unreadable file, a missing or unknown key, or a bad value.
-
-    Examples
-    --------
-    >>> load_model("llama-3.1-8b").parameters
-    6979321856
-    """
-    for known, model in MODELS.items():
-        if known.lower() == name.lower():
-            return model
-    if not name.endswith(".json") and not Path(name).is_file():
-        raise InputError(
-            f"--model {name}: expected one of {', '.join(MODELS)}, or a JSON file with "
-            f"{' '.join(_REQUIRED)}"
-        )
-    try:
-        data = json.loads(Path(name).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"--model {name}: cannot read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--model {name}: not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise InputError(f"--model {name}: expected a JSON object with {' '.join(_REQUIRED)}")
-    missing = [k for k in _REQUIRED if k not in data]
-    unknown = [k for k in data if k not in _KNOWN]
-    if missing or unknown:
-        what = f"lacks {' '.join(missing)}" if missing else f"unknown key {unknown[0]!r}"
-        raise InputError(f"--model {name}: {what}; expected {' '.join(_REQUIRED)}")
-    try:
-        return Model(**{"name": Path(name).stem, **data})
-    except InputError as error:
-        raise InputError(f"--model {name}: {error}") from None
-
-
-_REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff")
-_KNOWN = tuple(f.name for f in fields(Model))
+__all__ = [
+    "DEFAULT_MODEL",
+    "MODELS",
+    "BlockCost",
+    "BlockSize",
+    "DepthFn",
+    "Model",
+    "SegmentFn",
+    "TableCost",
+    "kv_bytes",
+    "load_model",
+    "prefill_cost",
+    "segment_cost",
+]
 
 
 def prefill_cost(tokens: int, model: Model = DEFAULT_MODEL) -> int:
     """FLOPs of prefilling ``tokens`` tokens from nothing."""
-    return model.linear * tokens + model.quadratic * tokens * tokens
+    return model.prefill(tokens)
 
 
 def segment_cost(start: int, end: int, model: Model = DEFAULT_MODEL) -> int:
@@ -188,18 +51,18 @@ def segment_cost(start: int, end: int, model: Model = DEFAULT_MODEL) -> int:
     >>> segment_cost(0, 512) + segment_cost(512, 1024) == segment_cost(0, 1024)
     True
     """
-    return model.linear * (end - start) + model.quadratic * (end * end - start * start)
+    return model.segment(start, end)
 
 
 def kv_bytes(tokens: int, model: Model = DEFAULT_MODEL) -> int:
-    """Bytes of KV cache that ``tokens`` tokens occupy: keys and values, every layer.
+    """Bytes of KV cache that a sequence of ``tokens`` tokens occupies: keys and values, every layer.
 
     Examples
     --------
     >>> kv_bytes(512) == 64 * 2**20
     True
     """
-    return tokens * 2 * model.layers * model.kv_heads * model.head_dim * model.dtype_bytes
+    return kv_bytes_of(model, tokens)
 
 
 class SegmentFn(Protocol):
@@ -224,10 +87,19 @@ class DepthFn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BlockSize:
-    """Bytes of KV cache of whole blocks; the default ``size_fn``."""
+    """Bytes of KV cache of whole blocks; the default ``size_fn``.
+
+    Raises
+    ------
+    InputError
+        For a model whose prefix cache does not keep every token of every layer.
+    """
 
     model: Model = DEFAULT_MODEL
     block_tokens: int = BLOCK_SIZE_TOKENS
+
+    def __post_init__(self) -> None:
+        require_full_cache(self.model)
 
     @property
     def block(self) -> int:

@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, str] = {
     "convert": "write a log as a canonical trace (Mooncake JSON lines)",
     "capture": "record a running server's requests: a reverse proxy that writes a log",
     "policies": "list the policies with their sources",
+    "models": "list the shipped models with their bytes per token, parameters and sources",
     "study": "measure a real engine with the prefix cache off and on",
     "adversary": "find, play and check instances on which a policy pays too much",
     "formats": "list the log formats with an example record each",

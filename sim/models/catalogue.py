@@ -1,0 +1,159 @@
+"""The shipped models.
+
+``shipped.json`` holds the fields of each model's published configuration, with its address; the
+readers of `cache_worthy.sim.models.config` make models of them, as of any other configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cache_worthy.sim.models.config import read_config, text_fields
+from cache_worthy.sim.models.geometry import Geometry
+from cache_worthy.sim.models.layers import Attention, Compressed, Latent
+from cache_worthy.sim.models.model import MODELS, LayeredModel, Model
+from cache_worthy.sim.models.names import candidates, key
+from cache_worthy.sim.models.precision import (
+    WeightPrecision,
+    dtype_bits,
+    read_quantisation,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A model of ``shipped.json``.
+
+    Attributes
+    ----------
+    name, label : str
+        In lower case, and as its publisher writes it.
+    aliases : tuple of str
+    source : str
+        Address of its configuration.
+    counts_embedding : bool
+        Whether its publisher counts the input embedding among the active parameters.
+    indexer_dtype : str or None
+        Precision of an indexer's keys where it does not follow that of the KV cache.
+    config : mapping
+    """
+
+    name: str
+    label: str
+    aliases: tuple[str, ...]
+    source: str
+    counts_embedding: bool
+    indexer_dtype: str | None
+    config: Mapping[str, Any]
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Shipped]:
+    """All shipped models by name."""
+    text = Path(__file__).with_name("shipped.json").read_text(encoding="utf-8")
+    return {
+        entry["name"]: Shipped(
+            entry["name"],
+            entry["label"],
+            tuple(entry.get("aliases", ())),
+            source=entry["source"],
+            counts_embedding=entry.get("counts_embedding", False),
+            indexer_dtype=entry.get("indexer_dtype"),
+            config=entry["config"],
+        )
+        for entry in json.loads(text)
+    }
+
+
+@lru_cache(maxsize=1)
+def _keys() -> Mapping[str, str]:
+    return {
+        key(spelling): name
+        for name, entry in catalogue().items()
+        for spelling in (name, entry.label, *entry.aliases)
+    }
+
+
+def matched(name: str) -> tuple[str, str | None] | None:
+    """The shipped model that a name means, and the precision of weights that it names."""
+    for found, weights in candidates(name):
+        if found in _keys():
+            return _keys()[found], weights
+    return None
+
+
+def match_name(name: str) -> str | None:
+    """The shipped model that a log or a server means by a name, None for none of them.
+
+    Examples
+    --------
+    >>> match_name("meta-llama/Llama-3.1-8B-Instruct")
+    'llama-3.1-8b'
+    >>> match_name("gpt-4o-2024-08-06") is None
+    True
+    """
+    found = matched(name)
+    return found[0] if found else None
+
+
+@lru_cache(maxsize=256)
+def shipped_model(name: str) -> Model:
+    """A shipped model by its exact name, 16 bits of KV cache per element."""
+    entry = catalogue()[name]
+    if entry.label in MODELS:
+        return MODELS[entry.label]
+    model = from_config(entry.label, entry.config)
+    if entry.indexer_dtype is not None:
+        return replace(model, index_width=dtype_bits("--indexer-dtype", entry.indexer_dtype))
+    geometry = model.geometry
+    plain = Model(**{f.name: getattr(model, f.name) for f in fields(Model)})
+    same = replace(plain.geometry, context=geometry.context) == geometry
+    return plain if same and model.weights == plain.weights else model
+
+
+def from_config(name: str, config: Mapping[str, Any], *, quantised: bool = True) -> LayeredModel:
+    """The model that a ``config.json`` describes, its quantisation left unread if not ``quantised``."""
+    geometry = read_config(config)
+    _, text = text_fields(config)
+    return _layered(name, geometry, read_quantisation(text) if quantised else WeightPrecision())
+
+
+def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> LayeredModel:
+    """A model whose flat constants are those of its widest attention."""
+    mixers = [g.mixer for g in geometry.groups]
+    heads, kv_heads, width = 1, 1, 1
+    for mixer in mixers:
+        if isinstance(mixer, Latent):
+            heads, kv_heads, width = mixer.heads, mixer.heads, mixer.nope + mixer.rope
+        elif isinstance(mixer, Compressed):
+            heads, kv_heads, width = mixer.heads, 1, mixer.head_dim
+        elif isinstance(mixer, Attention) and mixer.stores and mixer.reach is None:
+            heads, kv_heads, width = mixer.heads, mixer.kv_heads, mixer.key_dim
+    if (heads, kv_heads, width) == (1, 1, 1):
+        for mixer in mixers:
+            if isinstance(mixer, Attention):
+                heads, kv_heads, width = mixer.heads, mixer.kv_heads, mixer.key_dim
+    return LayeredModel(
+        name,
+        geometry.layers,
+        geometry.d_model,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=width,
+        d_ff=max((g.feed_forward.passed for g in geometry.groups if g.feed_forward), default=1),
+        vocabulary=geometry.vocabulary,
+        given=geometry,
+        precision=precision,
+    )
+
+
+def active_parameters(entry: Shipped) -> int:
+    """Parameters that one token uses, counted as the publisher counts."""
+    model = shipped_model(entry.name)
+    embedding = model.vocabulary * model.d_model if entry.counts_embedding else 0
+    return model.parameters_active + embedding
