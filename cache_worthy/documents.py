@@ -30,7 +30,7 @@ DOCUMENTS: Mapping[str, str] = {
     "analyze": "cache_worthy.advise.analysis:Analysis",
     "compare": "cache_worthy.advise.comparison:Comparison",
     "replay": "cache_worthy.measure.any_policy:Replay",
-    "bound": "cache_worthy.commands.bound:BoundDocument",
+    "bound": "cache_worthy.measure.bound:BoundDocument",
     "policies": "cache_worthy.commands.policies:PolicyList",
     "models": "cache_worthy.commands.models:ModelList",
     "study": "cache_worthy.study.results:StudyDocument",

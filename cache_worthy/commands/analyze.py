@@ -14,7 +14,6 @@ from cache_worthy.advise.server import ENGINES
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
-from cache_worthy.measure.any_policy import add_sglang_version
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         help="with --engine: memory of the GPUs of one replica together, for the memory flags",
     )
-    add_sglang_version(parser)
+    arg.add_sglang_version(parser)
     arg.add_workers(parser)
     parser.add_argument(
         "--html", metavar="FILE", help="also write the report as one self-contained page"
@@ -145,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
     options = Options(
         model=model,
         chars_per_token=args.chars_per_token,
-        capacity=lambda distinct, block: arg.capacity_bytes(args, distinct, block),
+        capacity=arg.capacity(args).in_bytes,
         own_policies=own,
         top_pins=args.pins,
         skip=skip,

@@ -7,17 +7,18 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cache_worthy.console import note
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log, Records
 from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
 from cache_worthy.logs.session import read_log as read
+from cache_worthy.measure.capacity import LARGEST_BLOCKS, LARGEST_GIB, Capacity
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
+from cache_worthy.sim.sglang.versions import CURRENT
 from cache_worthy.workers import Workers, open_workers
 
 
@@ -172,30 +173,6 @@ def same_file(a: str, b: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class InputRead:
-    """What was read, as every JSON document states it."""
-
-    source: str
-    sha256: str
-    format: str
-    skipped_truncated_lines: int
-    records: Records
-    order: str
-
-
-def input_document(log: Log) -> InputRead:
-    """What was read."""
-    return InputRead(
-        source=log.source,
-        sha256=log.sha256,
-        format=log.format,
-        skipped_truncated_lines=log.skipped_truncated,
-        records=log.records,
-        order=log.order,
-    )
-
-
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The model whose costs are counted."""
     parser.add_argument(
@@ -225,20 +202,29 @@ def add_capacity(parser: argparse.ArgumentParser, *, required: bool, blocks: boo
     if blocks:
         group.add_argument(
             "--capacity-blocks",
-            type=_count(1, most=10**15),
+            type=_count(1, most=LARGEST_BLOCKS),
             metavar="N",
             help="KV cache in blocks, N >= 1",
         )
 
 
-def capacity_bytes(args: argparse.Namespace, distinct: int, block_bytes: int) -> int | None:
-    """The chosen capacity in bytes, rounded down; None if none was chosen."""
-    if args.capacity_fraction is not None:
-        return int(args.capacity_fraction * distinct * block_bytes)
-    if args.capacity_gib is not None:
-        return int(args.capacity_gib * 2**30)
-    blocks = getattr(args, "capacity_blocks", None)
-    return None if blocks is None else blocks * block_bytes
+def capacity(args: argparse.Namespace) -> Capacity:
+    """The chosen capacity."""
+    return Capacity(
+        fraction=args.capacity_fraction,
+        gib=args.capacity_gib,
+        blocks=getattr(args, "capacity_blocks", None),
+    )
+
+
+def add_sglang_version(parser: argparse._ActionsContainer) -> None:
+    """Which release of SGLang."""
+    parser.add_argument(
+        "--sglang-version",
+        metavar="V",
+        help="release whose options and bookkeeping to follow, 0.5.3 or later (default: the "
+        f"current one, {'.'.join(map(str, CURRENT.since))} and later)",
+    )
 
 
 def add_policy(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -296,10 +282,6 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("-q", "--quiet", action="store_true", help="no notes, no progress")
     group.add_argument("-v", "--verbose", action="store_true", help="more notes on stderr")
-
-
-LARGEST_GIB = 1e9
-"""An exbibyte: more is a typing error."""
 
 
 def _number(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, wrapped, write_output
 from cache_worthy.documents import document, to_json
-from cache_worthy.measure.any_policy import Listed, listed
+from cache_worthy.measure.policies import Listed, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    from cache_worthy.sim.radix.policies import POLICIES
-
     check_output(args.output, args.force)
-    rows = (
-        *(Listed(name, p.summary, p.source, "radix", True) for name, p in POLICIES.items()),
-        *listed(),
-    )
+    rows = tuple(listed())
     if args.json:
         text = to_json(document("policies", PolicyList(rows)))
     else:

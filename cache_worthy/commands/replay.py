@@ -10,9 +10,11 @@ import argparse
 from dataclasses import fields
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, write_output
+from cache_worthy.console import check_output, note, write_output
 from cache_worthy.documents import document, to_json
-from cache_worthy.measure import any_policy as engine_replay
+from cache_worthy.measure.any_policy import Replay, replay_log
+from cache_worthy.measure.policies import PARAMETERS, plan_replay
+from cache_worthy.sim.cost import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,25 +26,80 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-request", action="store_true", help="hit and prompt tokens of every request"
     )
-    engine_replay.add_arguments(parser)
+    _add_parameters(parser)
     arg.add_output(parser)
+
+
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    """The policies' own options; each is refused where its policy has no use for it."""
+    group = parser.add_argument_group("options of block policies")
+    group.add_argument(
+        "--small-ratio",
+        type=float,
+        metavar="R",
+        help="s3fifo, s3fifo_paper: share of the small queue, 0 < R < 1 (default 0.1)",
+    )
+    group.add_argument(
+        "--max-freq",
+        type=int,
+        metavar="N",
+        help="s3fifo, s3fifo_paper: the access counters saturate here (default 3)",
+    )
+    group.add_argument(
+        "--ghost-hit-freq",
+        type=int,
+        metavar="N",
+        help="s3fifo: counter of a block readmitted from the ghost queue (default 0)",
+    )
+    group.add_argument(
+        "--partial-blocks",
+        choices=("keep", "drop"),
+        help="vllm_lru: keep a last block that is not full, or drop it as the server does "
+        "(default keep)",
+    )
+    group = parser.add_argument_group("options of sglang_*")
+    group.add_argument(
+        "--policy-config",
+        metavar="JSON",
+        help="the strategy's parameters, as --radix-eviction-policy-config of the server takes "
+        'them: slru {"protected_threshold": 2}, tlru {"threshold": 0, "next_prompt_estimate": 0}',
+    )
+    group.add_argument(
+        "--page-size",
+        type=arg.positive_int,
+        metavar="T",
+        help="tokens of a page, a divisor of the log's block; the last block of a prompt keeps "
+        "its whole pages (default: every block counts as full); cost_ratio and block_hit_rate, "
+        "which are of whole blocks, are then null",
+    )
+    group.add_argument(
+        "--generated",
+        choices=("ignore", "length"),
+        help="let generated tokens take room where the log has their number (default length)",
+    )
+    arg.add_sglang_version(group)
 
 
 def run(args: argparse.Namespace) -> int:
     """Replay and print."""
     check_output(args.output, args.force)
-    names = {policy.name for policy in engine_replay.listed()}
-    result = (
-        engine_replay.replay_engine(args)
-        if args.policy in names
-        else engine_replay.replay_radix(args)
+    given = {name: getattr(args, name) for name in PARAMETERS}
+    plan = plan_replay(args.policy, {n: v for n, v in given.items() if v is not None})
+    model = load_model(args.model)
+    result = replay_log(
+        arg.read_log(args),
+        plan,
+        arg.capacity(args),
+        model=model,
+        per_request=args.per_request,
+        note=lambda text: note(text, args.quiet),
     )
     text = to_json(document("replay", result)) if args.json else _text(result)
     write_output(text, args.output, args.force)
     return 0
 
 
-def _text(result: engine_replay.Replay) -> str:
+def _text(result: Replay) -> str:
     """A line a figure; those that are none of this kind of policy's are left out."""
     skip = ("input", "model", "parameters", "per_request", *_never(result))
     rows = [f"{'model':<20}{result.model.name}"]
@@ -60,7 +117,7 @@ def _text(result: engine_replay.Replay) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _never(result: engine_replay.Replay) -> list[str]:
+def _never(result: Replay) -> list[str]:
     own = (
         "evictions",
         "block_misses",

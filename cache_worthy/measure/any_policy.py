@@ -1,59 +1,24 @@
-"""``replay`` for the policies that are no radix-tree policies: blocks and serving engines."""
+"""One replay of a log under one policy of any kind: radix tree, blocks, SGLang's strategies."""
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from cache_worthy.commands import options as arg
 from cache_worthy.errors import UsageError
-from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
+from cache_worthy.logs.log import Log
+from cache_worthy.measure.capacity import Capacity
+from cache_worthy.measure.floor import require_floor
+from cache_worthy.measure.policies import Plan, strategy_config
+from cache_worthy.measure.replays import run_policy
+from cache_worthy.measure.result import InputRead, Result, input_read
+from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
-from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.outcome import Outcome, tokens_of
 from cache_worthy.sim.sglang.versions import CURRENT
-
-if TYPE_CHECKING:
-    from cache_worthy.logs.log import Log
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A policy as ``cache-worthy policies`` lists it.
-
-    Attributes
-    ----------
-    name, summary, source : str
-    engine : str
-        ``vllm``, ``sglang``, or ``generic``.
-    pins_path : bool
-        The blocks of the request in service stay.
-    """
-
-    name: str
-    summary: str
-    source: str
-    engine: str
-    pins_path: bool
-
-
-def listed() -> list[Listed]:
-    """Every policy of this module."""
-    rows = [
-        Listed(s.name, s.summary, s.source, s.engine, s.pins_path) for s in BLOCK_POLICIES.values()
-    ]
-    for strategy in STRATEGIES.values():
-        offered = strategy.server_name in CURRENT.choices
-        source = (
-            f"SGLang evict_policy.py; {'offered' if offered else 'refused'} by its command line"
-        )
-        rows.append(Listed(strategy.name, strategy.summary, source, "sglang", True))
-    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +30,7 @@ class RequestHits:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Result):
     """A log under one policy at one capacity, of any kind of policy. Costs in exact FLOPs.
 
     None where a quantity is none of this kind of policy's, or undefined.
@@ -98,7 +63,9 @@ class Replay:
         In the order of service; only with --per-request.
     """
 
-    input: arg.InputRead
+    document_name: ClassVar[str] = "replay"
+
+    input: InputRead
     model: Model
     policy: str
     engine: str
@@ -123,344 +90,171 @@ class Replay:
     request_hit_rate: float | None
     total_hit_tokens: int
     total_prompt_tokens: int
-    per_request: tuple[RequestHits, ...] | None = field(metadata={"optional": True})
+    per_request: tuple[RequestHits, ...] | None = field(metadata={"optional": True}, repr=False)
+
+    def rows(self) -> Sequence[dict[str, object]]:
+        """Hit and prompt tokens of every request, in the order of service."""
+        if self.per_request is None:
+            raise UsageError("to_frame: give per_request=True to replay, for rows of requests")
+        return [
+            {"hit_tokens": r.hit_tokens, "prompt_tokens": r.prompt_tokens} for r in self.per_request
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
-    """An option that belongs to some policies only."""
+class _Job:
+    """An interned log with what its blocks weigh and cost, and the capacity in bytes."""
 
-    flag: str
-    attribute: str
+    forest: PrefixForest
+    requests: RequestTable
+    size: BlockSize
+    cost: BlockCost
+    capacity: int
 
+    @property
+    def block_tokens(self) -> int:
+        return self.size.block_tokens
 
-_OPTIONS = (
-    _Option("--small-ratio", "small_ratio"),
-    _Option("--max-freq", "max_freq"),
-    _Option("--ghost-hit-freq", "ghost_hit_freq"),
-    _Option("--partial-blocks", "partial_blocks"),
-    _Option("--policy-config", "policy_config"),
-    _Option("--page-size", "page_size"),
-    _Option("--generated", "generated"),
-    _Option("--sglang-version", "sglang_version"),
-)
-_SGLANG_OPTIONS = ("policy_config", "page_size", "generated", "sglang_version")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The policies' own options; each is refused where its policy has no use for it."""
-    group = parser.add_argument_group("options of block policies")
-    group.add_argument(
-        "--small-ratio",
-        type=float,
-        metavar="R",
-        help="s3fifo, s3fifo_paper: share of the small queue, 0 < R < 1 (default 0.1)",
-    )
-    group.add_argument(
-        "--max-freq",
-        type=int,
-        metavar="N",
-        help="s3fifo, s3fifo_paper: the access counters saturate here (default 3)",
-    )
-    group.add_argument(
-        "--ghost-hit-freq",
-        type=int,
-        metavar="N",
-        help="s3fifo: counter of a block readmitted from the ghost queue (default 0)",
-    )
-    group.add_argument(
-        "--partial-blocks",
-        choices=("keep", "drop"),
-        help="vllm_lru: keep a last block that is not full, or drop it as the server does "
-        "(default keep)",
-    )
-    group = parser.add_argument_group("options of sglang_*")
-    group.add_argument(
-        "--policy-config",
-        metavar="JSON",
-        help="the strategy's parameters, as --radix-eviction-policy-config of the server takes "
-        'them: slru {"protected_threshold": 2}, tlru {"threshold": 0, "next_prompt_estimate": 0}',
-    )
-    group.add_argument(
-        "--page-size",
-        type=arg.positive_int,
-        metavar="T",
-        help="tokens of a page, a divisor of the log's block; the last block of a prompt keeps "
-        "its whole pages (default: every block counts as full); cost_ratio and block_hit_rate, "
-        "which are of whole blocks, are then null",
-    )
-    group.add_argument(
-        "--generated",
-        choices=("ignore", "length"),
-        help="let generated tokens take room where the log has their number (default length)",
-    )
-    add_sglang_version(group)
+    @property
+    def blocks(self) -> int:
+        """The capacity in blocks."""
+        return self.capacity // self.size.block
 
 
-def add_sglang_version(parser: argparse._ActionsContainer) -> None:
-    """Which release of SGLang."""
-    parser.add_argument(
-        "--sglang-version",
-        metavar="V",
-        help="release whose options and bookkeeping to follow, 0.5.3 or later (default: the "
-        f"current one, {'.'.join(map(str, CURRENT.since))} and later)",
-    )
+def replay_log(
+    log: Log,
+    plan: Plan,
+    capacity: Capacity,
+    *,
+    model: Model,
+    per_request: bool = True,
+    note: Callable[[str], None] = lambda text: None,
+) -> Replay:
+    """Replay a log.
 
-
-def policy_parameters(
-    args: argparse.Namespace, allowed: Sequence[str]
-) -> dict[str, str | int | float]:
-    """The policy options that were given.
-
-    Raises
-    ------
-    UsageError
-        If one was given that the policy does not have.
-    """
-    chosen: dict[str, str | int | float] = {}
-    for option in _OPTIONS:
-        value = getattr(args, option.attribute, None)
-        if value is None:
-            continue
-        if option.attribute not in allowed:
-            flags = ", ".join(o.flag for o in _OPTIONS if o.attribute in allowed)
-            raise UsageError(
-                f"{option.flag}: policy {args.policy} does not have it; it takes "
-                f"{flags or 'no option of its own'}"
-            )
-        chosen[option.attribute] = value
-    return chosen
-
-
-def replay_engine(args: argparse.Namespace) -> Replay:
-    """Replay a policy of this module.
+    Parameters
+    ----------
+    log : Log
+    plan : Plan
+    capacity : Capacity
+    model : Model
+    per_request : bool
+        Whether the result has the hits of every request.
+    note : callable
+        Told what the reader should know of this log under this policy.
 
     Raises
     ------
     UsageError, InputError
-        For a bad option, or a capacity that cannot serve the log.
+        For a capacity that cannot serve the log, or a parameter out of its range.
     """
-    from cache_worthy.console import note
-    from cache_worthy.measure.floor import require_floor
-    from cache_worthy.sim.cost import load_model
-    from cache_worthy.sim.forest import build_forest
-    from cache_worthy.sim.trace import paths_of
-
-    (policy,) = [p for p in listed() if p.name == args.policy]
-    allowed = (
-        _SGLANG_OPTIONS if policy.engine == "sglang" else BLOCK_POLICIES[policy.name].parameters
-    )
-    parameters = policy_parameters(args, allowed)
-    model = load_model(args.model)
-    log = arg.read_log(args)
-    forest = build_forest(paths_of(log.requests))
+    policy = plan.policy
+    requests = RequestTable.of(log.requests)
+    forest = build_forest(requests.paths)
     # A policy that pins the path replays a server, whose block hashes include the prefix; the
     # others take an id for what it is.
     if forest.reinterned and not policy.pins_path:
-        note(
-            f"block ids do not fix their prefix; {policy.name} takes each id as a block", args.quiet
-        )
+        note(f"block ids do not fix their prefix; {policy.name} takes each id as a block")
     size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
-    capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
+    job = _Job(forest, requests, size, cost, capacity.in_bytes(forest.distinct, size.block) or 0)
     if policy.pins_path:
-        require_floor(capacity, forest, size)
-    blocks = capacity // size.block
-    outcome = (
-        _run_sglang(policy.name, log, blocks, parameters)
-        if policy.engine == "sglang"
-        else _run_blocks(policy, log, blocks, parameters)
+        require_floor(job.capacity, forest, size)
+    run = _sglang if policy.engine == "sglang" else _blocks if plan.factory is None else _radix
+    return _document(log, plan, job, run(plan, job), per_request=per_request)
+
+
+def _radix(plan: Plan, job: _Job) -> Outcome:
+    if plan.factory is None:
+        raise InvariantError(f"{plan.policy.name}: no factory")
+    outcome = run_policy(
+        plan.policy.name,
+        plan.factory,
+        job.forest,
+        capacity=job.capacity,
+        size=job.size,
+        cost=job.cost,
     )
-    return _replayed(args, log, forest, cost, capacity, policy, parameters, outcome)
+    costs = job.cost.cumulative(job.forest.depth)
+    if outcome.total_cost != job.forest.recomputed(costs, outcome.matched):
+        raise InvariantError(f"{plan.policy.name}: the matched blocks do not cost what it says")
+    return outcome
 
 
-def replay_radix(args: argparse.Namespace) -> Replay:
-    """Replay a radix-tree policy, shipped or the user's own.
+def _blocks(plan: Plan, job: _Job) -> Outcome:
+    from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
-    Raises
-    ------
-    UsageError, InputError
-        For a bad option, or a capacity that cannot serve the log.
-    """
-    from cache_worthy.measure.floor import require_floor
-    from cache_worthy.measure.replays import run_policy
-    from cache_worthy.measure.user_policy import resolve_policy
-    from cache_worthy.sim.cost import load_model
-    from cache_worthy.sim.forest import build_forest
-    from cache_worthy.sim.trace import paths_of
-
-    policy_parameters(args, ())  # refuses every one of them
-    model = load_model(args.model)
-    factory = resolve_policy(args.policy)
-    log = arg.read_log(args)
-    forest = build_forest(paths_of(log.requests))
-    size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
-    capacity = arg.capacity_bytes(args, forest.distinct, size.block) or 0
-    require_floor(capacity, forest, size)
-    result = run_policy(args.policy, factory, forest, capacity, size, cost)
-    lengths = tuple(r.input_length for r in log.requests)
-    outcome = _Outcome(
-        distinct=result.distinct_blocks,
-        matched=tuple(result.matched),
-        hit_tokens=tuple(
-            min(k * log.block_tokens, n) for k, n in zip(result.matched, lengths, strict=True)
-        ),
-        prompt_tokens=lengths,
-        evictions=result.evictions,
-        block_misses=result.block_references - result.hit_blocks,
-        final_cache_blocks=result.resident_size // size.block,
+    log = BlockLog(
+        job.forest,
+        job.requests.lengths,
+        block_size=job.block_tokens,
+        by_path=plan.policy.pins_path,
+        costs=job.cost,
     )
-    policy = Listed(args.policy, "", "", "radix", True)
-    replayed = _replayed(args, log, forest, cost, capacity, policy, {}, outcome)
-    if (replayed.total_cost, replayed.compulsory_cost) != (
-        result.total_cost,
-        result.compulsory_cost,
-    ):
-        raise InvariantError(f"{args.policy}: the costs of the matched blocks are not the replay's")
-    return replayed
+    return replay_blocks(log, plan.policy.name, job.blocks, **plan.parameters)
 
 
-def _replayed(
-    args: argparse.Namespace,
-    log: Log,
-    forest: PrefixForest,
-    cost: BlockCost,
-    capacity: int,
-    policy: Listed,
-    parameters: dict[str, str | int | float],
-    outcome: _Outcome,
-) -> Replay:
-    """The document of a replay of any kind, its costs counted from the matched blocks."""
-    table = cost.cumulative(forest.depth)
-    paths = (len(r.hash_ids) for r in log.requests)
-    total = sum(table[n] - table[k] for n, k in zip(paths, outcome.matched, strict=True))
-    compulsory = sum(table[e] - table[s] for s, e in zip(forest.start, forest.end, strict=True))
-    hit, prompt = sum(outcome.hit_tokens), sum(outcome.prompt_tokens)
-    whole = "page_size" not in parameters  # else the two ratios would compare unlike units
-    rate = sum(outcome.matched) / forest.references if whole and forest.references else None
-    return Replay(
-        input=arg.input_document(log),
-        model=cost.model,
-        policy=policy.name,
-        engine=policy.engine,
-        pins_path=policy.pins_path,
-        parameters=parameters,
-        covered=policy.engine != "radix" or policy.name in POLICIES,
-        capacity_bytes=capacity,
-        capacity_blocks=capacity // BlockSize(cost.model, log.block_tokens).block,
-        requests=len(log.requests),
-        block_references=forest.references,
-        distinct_blocks=outcome.distinct,
-        total_cost=total,
-        compulsory_cost=compulsory,
-        cost_ratio=total / compulsory if whole and compulsory else None,
-        evictions=outcome.evictions,
-        block_misses=outcome.block_misses,
-        evicted_tokens=outcome.evicted_tokens,
-        final_cache_tokens=outcome.final_cache_tokens,
-        final_cache_blocks=outcome.final_cache_blocks,
-        block_hit_rate=rate,
-        token_hit_rate=hit / prompt if prompt else None,
-        request_hit_rate=_mean_share(outcome.hit_tokens, outcome.prompt_tokens),
-        total_hit_tokens=hit,
-        total_prompt_tokens=prompt,
-        per_request=tuple(map(RequestHits, outcome.hit_tokens, outcome.prompt_tokens))
-        if args.per_request
-        else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What the kinds of replay have in common, and the figures of their own."""
-
-    distinct: int
-    matched: tuple[int, ...]
-    hit_tokens: tuple[int, ...]
-    prompt_tokens: tuple[int, ...]
-    evictions: int | None = None
-    block_misses: int | None = None
-    evicted_tokens: int | None = None
-    final_cache_tokens: int | None = None
-    final_cache_blocks: int | None = None
-
-
-def _run_blocks(
-    policy: Listed, log: Log, capacity: int, parameters: Mapping[str, object]
-) -> _Outcome:
-    from cache_worthy.sim.blocks import BlockTrace, replay_blocks
-
-    trace = BlockTrace.from_requests(
-        log.requests, block_size=log.block_tokens, by_path=policy.pins_path
-    )
-    result = replay_blocks(trace, policy.name, capacity, **parameters)
-    return _Outcome(
-        distinct=trace.distinct,
-        matched=result.matched,
-        hit_tokens=result.hit_tokens,
-        prompt_tokens=result.prompt_tokens,
-        block_misses=result.block_misses,
-        final_cache_blocks=result.final_cache_blocks,
-    )
-
-
-def _run_sglang(policy: str, log: Log, capacity: int, parameters: Mapping[str, object]) -> _Outcome:
+def _sglang(plan: Plan, job: _Job) -> Outcome:
     from cache_worthy.sim.sglang import PagedLog, replay_sglang, server_for
 
-    page, release = parameters.get("page_size"), parameters.get("sglang_version")
-    paged = PagedLog.from_requests(
-        log.requests,
-        block_tokens=log.block_tokens,
+    page, release = (plan.parameters.get(name) for name in ("page_size", "sglang_version"))
+    log = PagedLog.of(
+        job.forest,
+        job.requests.lengths,
+        outputs=None if plan.parameters.get("generated") == "ignore" else job.requests.outputs,
+        priorities=job.requests.priorities,
+        block_tokens=job.block_tokens,
         page_size=page if isinstance(page, int) else None,
-        generated="ignore" if parameters.get("generated") == "ignore" else "length",
+        costs=job.cost,
     )
-    room = capacity * log.block_tokens
-    if paged.floor > room:  # prompts alone fit, by the floor that was checked before
+    room = job.blocks * job.block_tokens
+    if log.floor > room:  # prompts alone fit, by the floor that was checked before
         raise UsageError(
-            f"capacity {room} tokens is below the largest request, {paged.floor} tokens with what "
+            f"capacity {room} tokens is below the largest request, {log.floor} tokens with what "
             "it generates; give at least that, or --generated ignore for prompts alone"
         )
-    result = replay_sglang(
-        paged,
-        policy,
+    return replay_sglang(
+        log,
+        plan.policy.name,
         room,
         server=CURRENT if release is None else server_for(str(release)),
-        **strategy_config(parameters.get("policy_config")),
-    )
-    return _Outcome(
-        distinct=len(paged.weights) - sum(map(len, paged.generated)),
-        matched=result.matched,
-        hit_tokens=result.hit_tokens,
-        prompt_tokens=result.prompt_tokens,
-        evictions=result.evictions,
-        evicted_tokens=result.evicted_tokens,
-        final_cache_tokens=result.final_tokens,
-        # Whole blocks that these tokens fill.
-        final_cache_blocks=result.final_tokens // log.block_tokens,
+        **strategy_config(plan.parameters.get("policy_config")),
     )
 
 
-def strategy_config(text: object) -> dict[str, Any]:
-    """The strategy's parameters from a JSON object.
-
-    Raises
-    ------
-    UsageError
-        Unless it is an object of integers.
-    """
-    if text is None:
-        return {}
-    try:
-        value = json.loads(str(text))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict) or not all(type(v) is int for v in value.values()):
-        raise UsageError(
-            f"--policy-config {text}: expected a JSON object of integers, for instance "
-            '{"protected_threshold": 3}'
-        )
-    return value
-
-
-def _mean_share(hits: Sequence[int], prompts: Sequence[int]) -> float | None:
-    shares = [h / n for h, n in zip(hits, prompts, strict=True) if n]
-    return sum(shares) / len(shares) if shares else None
+def _document(log: Log, plan: Plan, job: _Job, outcome: Outcome, *, per_request: bool) -> Replay:
+    """The outcome as a document, which tells only what this kind of cache counts."""
+    lengths = job.requests.lengths
+    hits = outcome.hit_tokens or tokens_of(outcome.matched, lengths, job.block_tokens)
+    outcome = replace(outcome, hit_tokens=hits, prompt_tokens=lengths)
+    engine = plan.policy.engine
+    tree, sglang = engine in ("radix", "sglang"), engine == "sglang"
+    block = job.size.block if engine == "radix" else job.block_tokens if sglang else 1
+    whole = "page_size" not in plan.parameters  # else the two ratios would compare unlike units
+    return Replay(
+        input=input_read(log),
+        model=job.cost.model,
+        policy=plan.policy.name,
+        engine=engine,
+        pins_path=plan.policy.pins_path,
+        parameters=plan.parameters,
+        covered=plan.covered,
+        capacity_bytes=job.capacity,
+        capacity_blocks=job.blocks,
+        requests=len(lengths),
+        block_references=outcome.block_references,
+        distinct_blocks=outcome.distinct_blocks,
+        total_cost=outcome.total_cost,
+        compulsory_cost=outcome.compulsory_cost,
+        cost_ratio=outcome.cost_ratio if whole else None,
+        evictions=outcome.evictions if tree else None,
+        block_misses=None if sglang else outcome.block_misses,
+        evicted_tokens=outcome.evicted_size if sglang else None,
+        final_cache_tokens=outcome.resident_size if sglang else None,
+        final_cache_blocks=outcome.resident_size // block,
+        block_hit_rate=outcome.block_hit_rate if whole else None,
+        token_hit_rate=outcome.token_hit_rate,
+        request_hit_rate=outcome.request_hit_rate,
+        total_hit_tokens=outcome.total_hit_tokens,
+        total_prompt_tokens=outcome.total_prompt_tokens,
+        per_request=tuple(map(RequestHits, hits, lengths)) if per_request else None,
+    )

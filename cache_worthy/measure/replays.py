@@ -18,7 +18,7 @@ from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.outcome import Outcome
-from cache_worthy.sim.radix import choose as fast
+from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.radix.replay import replay
 from cache_worthy.workers import SERIAL, Threads, Workers
@@ -40,8 +40,8 @@ class Replays:
     """Replays of a log by policy and capacity.
 
     A result is kept under the whole blocks of its capacity: every size is a multiple of a block,
-    so what lies between changes nothing. ``matched`` is kept in two bytes a request (four in logs
-    of deeper prompts).
+    so what lies between changes nothing. ``matched`` is kept in two bytes per request (four in
+    logs of deeper prompts).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Replays:
     Attributes
     ----------
     count : int
-        Replays run so far; what was kept or priced anew is not one.
+        Replays run so far; cached or re-priced results are not counted.
     """
 
     def __init__(
@@ -79,10 +79,8 @@ class Replays:
         self.costs = cost.cumulative(forest.depth)
         # The same numbers, looked up: the node engine asks for them one segment at a time.
         self._table = TableCost(tuple(self.costs))
-        self.uncached_cost = summed(self.costs, forest.lengths)
-        self.compulsory_cost = sum(
-            n * (self.costs[depth] - self.costs[depth - 1]) for depth, n in forest.depths.items()
-        )
+        self.uncached_cost = forest.recomputed(self.costs)
+        self.compulsory_cost = forest.compulsory(self.costs)
         self.count = 0
         self._base = base
         self.workers = workers
@@ -139,12 +137,14 @@ class Replays:
         self._kept.update(zip(keys, results, strict=True))
 
     def _where(self, keys: Sequence[tuple[str, int]]) -> Workers:
-        """The workers; threads in place of none where the replays are machine code."""
+        """The workers; threads in place of none where all replays are machine code."""
         policies = {policy for policy, _ in keys}
         if self.workers is not SERIAL or len(keys) < 2 or not policies <= set(POLICIES):
             return self.workers
-        fast.expect_many(self.forest.requests)
-        if not fast.wanted(self.forest.requests):
+        if not all(POLICIES[policy]().has_kernel for policy in policies):
+            return self.workers
+        choose.expect_many(self.forest.requests)
+        if not choose.wanted(self.forest.requests):
             return self.workers
         from cache_worthy.sim.radix.compiled import few_pairs
 
@@ -172,10 +172,10 @@ class Replays:
             policy,
             self.factories[policy],
             self.forest,
-            capacity,
-            self.size,
-            self.cost,
-            pinned,
+            capacity=capacity,
+            size=self.size,
+            cost=self.cost,
+            pinned=pinned,
         )
 
     def matched(self, policy: str, result: Outcome) -> Counter[int]:
@@ -210,8 +210,8 @@ Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 def _replay(forest: PrefixForest, item: Item) -> Outcome:
     policy, factory, capacity, size, cost = item
-    fast.expect_many(forest.requests)  # a process of its own has not heard it
-    result = run_policy(policy, factory, forest, capacity, size, cost)
+    choose.expect_many(forest.requests)  # a process of its own has not heard it
+    result = run_policy(policy, factory, forest, capacity=capacity, size=size, cost=cost)
     return dataclasses.replace(result, matched=_narrow(result.matched, forest.depth))
 
 
@@ -237,17 +237,22 @@ def run_policy(
     name: str,
     factory: Callable[[], EvictionPolicy],
     forest: PrefixForest,
+    *,
     capacity: int,
     size: BlockSize,
     cost: DepthFn,
     pinned: Iterable[int] = (),
 ) -> Outcome:
     """Replay; an error inside a user's policy becomes one clear line."""
+
+    def run() -> Outcome:
+        return replay(forest, factory(), capacity, size_fn=size, cost_fn=cost, pinned=pinned)
+
     if name in POLICIES:
-        return replay(forest, factory(), capacity, size, cost, pinned=pinned)
+        return run()
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return replay(forest, factory(), capacity, size, cost, pinned=pinned)
+            return run()
     except (InputError, UsageError):
         raise
     except (Exception, SystemExit) as error:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.logs.session import read_log
-from cache_worthy.measure.any_policy import listed
+from cache_worthy.measure.policies import listed
+from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
+from cache_worthy.sim.sglang.strategies import STRATEGIES
 from cache_worthy.sim.trace import paths_of
 
 Run = Callable[..., tuple[int, str, str]]
@@ -118,8 +120,10 @@ def test_capacities_in_three_units_agree(run: Run, sample: Path) -> None:
 def test_policies_lists_every_registry(run: Run) -> None:
     code, out, _ = run("policies")
     assert code == 0
-    every = [(name, policy.source, True) for name, policy in POLICIES.items()]
-    every += [(p.name, p.source, p.pins_path) for p in listed()]
+    every = [(p.name, p.source, p.pins_path) for p in listed()]
+    for registry in (POLICIES, BLOCK_POLICIES, STRATEGIES):
+        assert set(registry) <= {name for name, *_ in every}
+    assert len(every) == len(POLICIES) + len(BLOCK_POLICIES) + len(STRATEGIES)
     entries = re.split(r"\n(?=\S)", out.rstrip())
     for entry, (name, source, pins) in zip(entries, every, strict=True):
         assert entry.split()[0] == name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cache_worthy.measure.any_policy import listed
+from cache_worthy.measure.policies import listed
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]

@@ -1,0 +1,262 @@
+"""How little any schedule, clairvoyant ones included, could recompute on a log: a certified bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cache_worthy.errors import UsageError
+from cache_worthy.logs.log import Log
+from cache_worthy.measure.capacity import Capacity
+from cache_worthy.measure.floor import require_floor
+from cache_worthy.measure.result import InputRead, Result, input_read
+from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, Model, TableCost
+from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.radix.policies import POLICIES
+from cache_worthy.sim.radix.replay import replay
+from cache_worthy.sim.trace import paths_of
+
+if TYPE_CHECKING:
+    from cache_worthy.oracles.bound.certificate import Certified
+    from cache_worthy.oracles.bound.groups import BlockTrace
+
+LARGEST_COST = 10**300
+"""Costs reach the solver as floats."""
+
+Rows = Literal["chain", "A2", "A3"]
+ROWS: tuple[Rows, ...] = ("chain", "A2", "A3")
+SOLVERS = ("highs", "cbc")
+
+Costs = str | Path | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundInput(InputRead):
+    """What was read.
+
+    Attributes
+    ----------
+    canonical_sha256 : str
+        Of what ``cache-worthy convert`` writes for it.
+    """
+
+    canonical_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What certifies a bound: prices, to be checked against the canonical trace."""
+
+    trace: BlockTrace
+    capacity_blocks: int
+    certified: Certified
+    costs: str
+
+    def to_json(self) -> str:
+        """The certificate that ``proofs/check_certificate.py`` checks."""
+        from cache_worthy.oracles.bound.certificate import to_json
+
+        return to_json(
+            self.trace, self.capacity_blocks, self.certified, cost_description=self.costs
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BoundDocument(Result):
+    """The certified bound of one log at one capacity.
+
+    Attributes
+    ----------
+    costs : str or None
+        File of measured costs, None for the model's.
+    lower_bound, compulsory_cost, feasible_cost : int
+        Of the certificate, of an unlimited cache, of the best clairvoyant schedule found.
+    lower_bound_ratio, feasible_ratio, belady_ratio, lru_ratio : float
+        Over compulsory; 1 where nothing has a cost.
+    recoverable_fraction : float or None
+        ``1 - lower_bound / lru``: at most this share of lru's cost can go.
+    certified : bool
+        Always true, and the schema says so: a bound not verified in exact integers is not given.
+    proof : Proof
+        No part of the document.
+    """
+
+    document_name: ClassVar[str] = "bound"
+
+    input: BoundInput
+    model: Model
+    costs: str | None
+    capacity_blocks: int
+    lower_bound: int
+    compulsory_cost: int
+    lower_bound_ratio: float
+    feasible_cost: int
+    feasible_ratio: float
+    belady_ratio: float
+    lru_ratio: float
+    recoverable_fraction: float | None
+    certified: Literal[True]
+    policy_class: str
+    solver: str
+    interrupted: bool
+    proof: Proof = field(metadata={"json": False}, repr=False)
+
+
+def require_solver(solver: str | None) -> None:
+    """Refuse a solver that is not installed.
+
+    Raises
+    ------
+    UsageError
+    """
+    from cache_worthy.oracles.solver import SolverError, choose
+
+    if solver not in (None, *SOLVERS):
+        raise UsageError(f"solver {solver!r}: expected one of {', '.join(SOLVERS)}")
+    try:
+        choose(solver)
+    except SolverError as error:
+        raise UsageError(str(error)) from error
+
+
+def bound_log(
+    log: Log,
+    capacity: Capacity,
+    *,
+    model: Model,
+    costs: Costs | None = None,
+    rows: Rows = "A3",
+    solver: str | None = None,
+    step: Callable[[str], None] | None = None,
+) -> BoundDocument:
+    """Bound the recompute of a log at one capacity.
+
+    Parameters
+    ----------
+    log : Log
+    capacity : Capacity
+    model : Model
+    costs : str, Path or sequence of int, optional
+        Measured costs instead of the model's, or the file that has them: of the first 0, 1, 2, ...
+        blocks of a path.
+    rows : {"chain", "A2", "A3"}
+        Dependency rows: none, hits by prefix, ancestor-closed.
+    solver : {"highs", "cbc"}, optional
+        HiGHS by default, CBC where it is not installed.
+    step : callable, optional
+        Told what is being done.
+
+    Raises
+    ------
+    UsageError
+        For a capacity that cannot serve the log, costs that are none, or a missing solver.
+    """
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
+    from cache_worthy.oracles.bound.offline import offline_bound
+    from cache_worthy.oracles.schedule import OracleError
+    from cache_worthy.oracles.solver import SolverError
+
+    if rows not in ROWS:
+        raise UsageError(f"rows {rows!r}: expected one of {', '.join(ROWS)}")
+    require_solver(solver)
+    paths = paths_of(log.requests)
+    forest = build_forest(paths)
+    size = BlockSize(model, log.block_tokens)
+    measured = None if costs is None else measured_costs(costs, forest.depth)
+    cost: DepthFn = BlockCost(model, log.block_tokens) if measured is None else measured
+    room = capacity.in_bytes(forest.distinct, size.block) or 0
+    require_floor(room, forest, size)
+    blocks = room // size.block
+    try:
+        # The oracle interns the log again, by itself: it imports nothing of what it judges.
+        trace = trace_of_requests(paths, cost.cumulative(forest.depth))
+        found = offline_bound(
+            trace,
+            blocks,
+            grouped=group_references(trace),
+            rows=rows,
+            solver=solver,
+            progress=step,
+        )
+    except (OracleError, SolverError) as error:
+        raise UsageError(str(error)) from error
+    lru = replay(forest, POLICIES["lru"](), room, size_fn=size, cost_fn=cost).total_cost
+    named = None if costs is None else str(costs) if isinstance(costs, str | Path) else "given"
+    unit = f"prefill FLOPs, {model.name}" if named is None else f"measured, {named}"
+    read = input_read(log)
+    return BoundDocument(
+        input=BoundInput(
+            **{f.name: getattr(read, f.name) for f in fields(read)}, canonical_sha256=trace.digest()
+        ),
+        model=model,
+        costs=named,
+        capacity_blocks=blocks,
+        lower_bound=found.lower,
+        compulsory_cost=found.compulsory,
+        lower_bound_ratio=_ratio(found.lower, found.compulsory),
+        feasible_cost=found.feasible,
+        feasible_ratio=_ratio(found.feasible, found.compulsory),
+        belady_ratio=_ratio(found.belady, found.compulsory),
+        lru_ratio=_ratio(lru, found.compulsory),
+        recoverable_fraction=1 - _ratio(found.lower, lru) if lru else None,
+        certified=True,
+        policy_class=found.certified.policy_class,
+        solver=found.solver,
+        interrupted=found.interrupted,
+        proof=Proof(trace, blocks, found.certified, f"{unit}, blocks of {log.block_tokens} tokens"),
+    )
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def measured_costs(costs: Costs, depth: int) -> TableCost:
+    """Read and check cumulative costs, given or in a file.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be read, are no integers from 0 on that do not fall, or are too few.
+    """
+    in_file = isinstance(costs, str | Path)
+    name = f" {costs}" if in_file else ""
+    values: object = _read_list(str(costs)) if in_file else costs
+    fault = _fault(values, depth)
+    if fault:
+        raise UsageError(f"--costs{name}: {fault}")
+    return TableCost(tuple(values))  # type: ignore[arg-type]
+
+
+def _read_list(name: str) -> object:
+    try:
+        return json.loads(Path(name).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"--costs {name}: cannot read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--costs {name}: not JSON: {error}") from error
+
+
+def _fault(values: object, depth: int) -> str | None:
+    """What is wrong with cumulative costs."""
+    if not isinstance(values, list | tuple) or not all(type(v) is int for v in values):
+        return "expected a JSON list of integers"
+    if any(v > LARGEST_COST for v in values):
+        return "a cost is over 1e300; expected integers up to that"
+    if not values or values[0] != 0:
+        return "entry 0: expected 0, no block costs nothing"
+    for d in range(1, len(values)):
+        if values[d] < values[d - 1]:
+            return (
+                f"entry {d} is {values[d]}, below entry {d - 1}, {values[d - 1]}: "
+                "the cost of the first blocks of a path must not fall with their number"
+            )
+    if len(values) <= depth:
+        return (
+            f"{len(values)} entries; the deepest request has {depth} blocks, so "
+            f"at least {depth + 1} are needed"
+        )
+    return None

@@ -1,0 +1,76 @@
+"""A cache size in one of the units in which users give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cache_worthy.errors import UsageError
+
+LARGEST_GIB = 1e9
+"""An exbibyte: more is a typing error."""
+
+LARGEST_BLOCKS = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """A capacity as a user states it; at most one of the three.
+
+    Attributes
+    ----------
+    fraction : float or None
+        Of the working set, above 0 and at most 1.
+    gib : float or None
+        KV cache in GiB, above 0.
+    blocks : int or None
+        KV cache in blocks, at least 1.
+
+    Raises
+    ------
+    UsageError
+        On several of them, or one out of its range.
+    """
+
+    fraction: float | None = None
+    gib: float | None = None
+    blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        ranges: tuple[tuple[str, float | None, float, str], ...] = (
+            ("fraction", self.fraction, 1, "a number > 0 and <= 1"),
+            ("gib", self.gib, LARGEST_GIB, f"a number > 0 and <= {LARGEST_GIB:g}"),
+            ("blocks", self.blocks, LARGEST_BLOCKS, f"an integer >= 1 and <= {LARGEST_BLOCKS}"),
+        )
+        given = [row for row in ranges if row[1] is not None]
+        if len(given) > 1:
+            names = " and ".join(f"capacity_{name}" for name, *_ in given)
+            raise UsageError(f"{names}: a capacity is given in one unit only")
+        for name, value, most, expected in given:
+            whole = (int,) if name == "blocks" else (int, float)
+            if type(value) not in whole or not 0 < value <= most:  # type: ignore[operator]
+                raise UsageError(f"capacity_{name}: expected {expected}, got {value!r}")
+
+    @property
+    def given(self) -> bool:
+        """Whether it is one."""
+        return (self.fraction, self.gib, self.blocks) != (None, None, None)
+
+    def in_bytes(self, distinct: int, block_bytes: int) -> int | None:
+        """In bytes, rounded down; None where none was given.
+
+        Parameters
+        ----------
+        distinct : int
+            Blocks of the working set.
+        block_bytes : int
+
+        Examples
+        --------
+        >>> Capacity(fraction=0.5).in_bytes(7, 10), Capacity(blocks=3).in_bytes(7, 10)
+        (35, 30)
+        """
+        if self.fraction is not None:
+            return int(self.fraction * distinct * block_bytes)
+        if self.gib is not None:
+            return int(self.gib * 2**30)
+        return None if self.blocks is None else self.blocks * block_bytes
