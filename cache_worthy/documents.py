@@ -18,7 +18,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from cache_worthy import __version__
@@ -133,22 +133,16 @@ class _Definitions:
 
     def fields(self, cls: type) -> tuple[dict[str, object], list[str]]:
         """Schemas of the fields that are written, and the names of those always there."""
-        hints = typing.get_type_hints(cls)
         described = descriptions(cls)
         properties: dict[str, object] = {}
         required: list[str] = []
-        for field in dataclasses.fields(cls):
-            if not field.metadata.get("json", True):
-                continue
-            kind = hints[field.name]
-            if field.metadata.get("optional", False):
-                kind = _without_none(kind)
-            else:
-                required.append(field.name)
-            found = self.of_type(kind, f"{cls.__name__}.{field.name}")
-            if field.name in described:
-                found = {**found, "description": described[field.name]}
-            properties[field.name] = found
+        for name, kind, always in _fields(cls):
+            if always:
+                required.append(name)
+            found = self.of_type(kind, f"{cls.__name__}.{name}")
+            if name in described:
+                found = {**found, "description": described[name]}
+            properties[name] = found
         return properties, required
 
     def of_type(self, kind: object, where: str) -> dict[str, object]:
@@ -195,6 +189,24 @@ class _Definitions:
             self.found[name] = {}  # holds the place while its own fields are read
             self.found[name] = _closed_object(cls, *self.fields(cls))
         return {"$ref": f"#/$defs/{name}"}
+
+
+def _fields(cls: type) -> Iterator[tuple[str, object, bool]]:
+    """Name, annotation and whether it is always there, of every field that is written.
+
+    A class that is no dataclass says of itself what it writes, in ``fields()``.
+    """
+    if not dataclasses.is_dataclass(cls):
+        for name, kind in typing.cast("typing.Any", cls).fields().items():
+            yield name, kind, True
+        return
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        if not field.metadata.get("json", True):
+            continue
+        optional = field.metadata.get("optional", False)
+        kind = hints[field.name]
+        yield field.name, _without_none(kind) if optional else kind, not optional
 
 
 def _closed_object(

@@ -1,87 +1,28 @@
 """The advisor: six questions, each gating the next, answered from one log.
 
-Nothing here decides what to evict; it reads, replays and compares.
+Nothing here decides what to evict; it reads, replays and compares. Each answer is a section
+(``sections.py``), measured here in the order in which they need each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any, TypeVar
 
-from cache_worthy.advise.capacity import CapacityCurve, measure_curve
-from cache_worthy.advise.causes import Causes, measure_causes
-from cache_worthy.advise.coldstart import ColdStarts, measure_coldstart
-from cache_worthy.advise.pins import DEFAULT_PINS, Pins, measure_pins
-from cache_worthy.advise.pinsim import PinSim, measure_pinsim
-from cache_worthy.advise.policy import BASELINE, PolicyTable, measure_policies, table_capacities
-from cache_worthy.advise.recoverable import Recovery, measure_recovery, with_names
-from cache_worthy.advise.sections import SECTIONS
-from cache_worthy.advise.sensitivity import Band, as_the_band_says, family, measure_sensitivity
-from cache_worthy.advise.server import Engine, EngineAdvice, advise, gpu_room
-from cache_worthy.advise.splits import Splits, measure_splits
-from cache_worthy.advise.tails import Tails, measure_tails
-from cache_worthy.advise.workload import Workload, Worth, measure_workload, measure_worth
+from cache_worthy.advise import sections
+from cache_worthy.advise.context import Context, Options
+from cache_worthy.advise.memory import Engine
+from cache_worthy.advise.section import Section
 from cache_worthy.logs.log import Log, Records
 from cache_worthy.measure.cost_curve import CostCurve
-from cache_worthy.measure.floor import require_floor
-from cache_worthy.measure.per_request import known_blocks
-from cache_worthy.measure.replays import Replays
-from cache_worthy.measure.sampling import (
-    SampledReplays,
-    SampleReport,
-    draw,
-    report,
-    require_answered,
-)
-from cache_worthy.sim.columns import RequestTable
-from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.outcome import Outcome
-from cache_worthy.sim.radix.policies import EvictionPolicy
-from cache_worthy.sim.sglang.versions import CURRENT, server_for
-from cache_worthy.sim.trace import paths_of
+from cache_worthy.sim.cost import Model
 from cache_worthy.workers import SERIAL, Workers
 
+__all__ = ["Analysis", "Input", "Options", "Parameters", "analyze"]
+
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user may choose.
-
-    Attributes
-    ----------
-    model : Model
-    chars_per_token : float
-        As the log was read; repeated in the document.
-    capacity : callable or None
-        ``capacity(distinct_blocks, block_bytes)`` in bytes, or None.
-    own_policies : mapping of str to callable
-        Factories of the user's policies by display name.
-    top_pins : int
-    show_text : bool
-        Whether a few characters of prompts may stand in the result.
-    skip : frozenset of str
-        Sections to leave out, by their names in ``sections.SECTIONS``.
-    cost_curve : CostCurve or None
-        A measured member of the sensitivity band.
-    sample : float or None
-        Estimate from this share of the log's subtrees.
-    """
-
-    model: Model = DEFAULT_MODEL
-    chars_per_token: float = 4.0
-    capacity: Callable[[int, int], int | None] | None = None
-    own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
-    top_pins: int = DEFAULT_PINS
-    skip: frozenset[str] = frozenset()
-    cost_curve: CostCurve | None = None
-    sample: float | None = None
-    engine: Engine = "generic"
-    gpu_gib: float | None = None
-    sglang_version: str | None = None
-    show_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,44 +65,55 @@ class Parameters:
     show_text: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Mapping[str, object]):
     """The whole result: what ``--json`` writes and the tables render.
 
-    ``capacity``, ``policy``, ``pin`` and the sections of ``sections.SECTIONS`` are None when question
-    1 ended the run (of ``band`` the ceiling is left; ``causes`` is there and says why), the sections
-    also when they were skipped; ``engine`` is None for the generic engine too.
+    A mapping of the fields of the document, also by attribute: ``parameters``, ``input``, and every
+    section by its name, None where question 1 ended the run, it was skipped or has nothing to say.
     """
 
     parameters: Parameters
     input: Input
-    workload: Workload
-    worth: Worth
-    capacity: CapacityCurve | None
-    policy: PolicyTable | None
-    bound: Recovery | None
-    pin: Pins | None
-    engine: EngineAdvice | None
-    coldstart: ColdStarts | None
-    tails: Tails | None
-    band: Band | None
-    splits: Splits | None
-    pinsim: PinSim | None
-    sample: SampleReport | None
-    causes: Causes | None
+
+    def __init__(self, parameters: Parameters, input: Input, results: Mapping[str, object]) -> None:
+        self.parameters = parameters
+        self.input = input
+        self._results = dict(results)
+
+    @staticmethod
+    def fields() -> dict[str, object]:
+        """The annotation of every field of the document."""
+        found: dict[str, object] = {"parameters": Parameters, "input": Input}
+        for one in sections.SECTIONS:
+            if one.shown:
+                found[one.name] = one.result | None if one.optional else one.result
+        return found
 
     def of(self, kind: type[R]) -> R | None:
-        """The result of one type, or None where the run did not come to it."""
-        for field_ in fields(self):
-            value = getattr(self, field_.name)
-            if isinstance(value, kind):
-                return value
-        return None
+        """The result of exactly this type, or None where the run did not come to it."""
+        found = (value for value in self._results.values() if type(value) is kind)
+        return next(found, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._results:
+            raise AttributeError(name)
+        return self._results[name]
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self.fields():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields())
+
+    def __len__(self) -> int:
+        return len(self.fields())
 
 
 def analyze(
     log: Log,
-    options: Options,
+    options: Options | None = None,
     step: Callable[[str], None] = lambda text: None,
     workers: Workers = SERIAL,
 ) -> Analysis:
@@ -172,163 +124,85 @@ def analyze(
     UsageError
         If the chosen capacity is under the floor.
     """
-    model, tokens = options.model, log.block_tokens
-    size, cost = BlockSize(model, tokens), BlockCost(model, tokens)
-    step("interning blocks")
-    paths = paths_of(log.requests)
-    forest = build_forest(paths)
-    workload = measure_workload(forest, model, tokens)
-    worth = measure_worth(workload)
-    chosen = None
-    if options.capacity is not None:
-        chosen = options.capacity(forest.distinct, size.block)
-    members = family(model, tokens, forest.depth, options.cost_curve)
-    replays = curve = table = recovery = pins = advice = coldstart = tails = band = None
-    splits = pinsim = sampled = causes = None
-    known = known_blocks(forest)
-    lengths: Sequence[int] = (
-        log.requests.lengths
-        if isinstance(log.requests, RequestTable)
-        else [r.input_length for r in log.requests]
+    context = Context(
+        log,
+        options or Options(),
+        step=step,
+        workers=workers,
+        skippable=sections.skippable(),
     )
-    recommended: Outcome | None = None
-    if worth.worth_caching:
-        require_floor(chosen, forest, size)
-        replays = Replays(forest, size, cost, options.own_policies, workers)
-        sample = None if options.sample is None else draw(forest, options.sample)
-        if sample is not None and sample.fraction < 1:
-            options = replace(options, skip=frozenset(SECTIONS))
-            estimated = SampledReplays(replays, sample)
-            require_answered(chosen, estimated)
-            replays = estimated
-        curve = measure_curve(replays, step)
-        shown = chosen
-        if shown is None and options.gpu_gib is not None:
-            room = gpu_room(model, options.gpu_gib)
-            if workload.floor_bytes <= room < curve.recommended_bytes:
-                shown = room
-        capacities = table_capacities(
-            replays.least,
-            workload.working_set_bytes,
-            curve.recommended_bytes,
-            shown,
-            least="floor" if replays.least == workload.floor_bytes else "least answered",
-        )
-        table = measure_policies(replays, capacities, step)
-        if sample is not None:
-            sampled = report(replays, sample, curve, table, step)
-        if "bound" not in options.skip:
-            recovery = measure_recovery(paths, forest.depth, cost, table, step, workers)
-        advice = advise(
-            options.engine,
-            log.requests,
-            forest,
-            size,
-            cost,
-            model,
-            tokens,
-            [capacity for capacity, _ in capacities],
-            curve.recommended_bytes if shown is None else shown,
-            chosen,
-            curve.recommended_bytes,
-            workload.floor_bytes,
-            options.gpu_gib,
-            CURRENT if options.sglang_version is None else server_for(options.sglang_version),
-            step,
-            from_text=log.tokenizer is not None or log.chars_per_block is not None,
-        )
-        pins = measure_pins(forest, size, cost, workload.uncached_cost, options.top_pins)
-        if "causes" not in options.skip:
-            recommended = replays.run(BASELINE, curve.recommended_bytes)
-        if "coldstart" not in options.skip:
-            step("cold start")
-            coldstart = measure_coldstart(replays, known, lengths, tokens, table)
-        if "tails" not in options.skip:
-            step("tails")
-            tails = measure_tails(replays, known, table)
-        if "pinsim" not in options.skip:
-            step("pins simulated")
-            at, label = curve.recommended_bytes, "recommended"
-            if shown is not None:
-                at, label = shown, "yours"
-            pinsim = measure_pinsim(replays, known, pins, options.top_pins, at, label)
-    if "causes" not in options.skip:
-        step("causes")
-        causes = measure_causes(
-            forest,
-            cost.cumulative(forest.depth),
-            paths,
-            lengths,
-            tokens,
-            known,
-            log.evidence,
-            recommended,
-            options.show_text,
-        )
-    if "band" not in options.skip:
-        band = measure_sensitivity(
-            members,
-            forest,
-            paths,
-            replays,
-            () if curve is None else curve.points,
-            table,
-            recovery,
-            step,
-            workers,
-        )
-    if band is not None and table is not None:
-        table = as_the_band_says(table, band)
-        recovery = None if recovery is None else with_names(recovery, table)
-    if "splits" not in options.skip and replays is not None and curve is not None and table:
-        splits = measure_splits(
-            paths, replays, curve, table, cost, options.own_policies, step, workers
-        )
-    return Analysis(
-        parameters=Parameters(
-            model=model,
-            chars_per_token=options.chars_per_token,
-            capacity_bytes=chosen,
-            own_policies=tuple(options.own_policies),
-            pins=options.top_pins,
-            skip=tuple(sorted(options.skip)),
-            cost_curve=options.cost_curve,
-            engine=options.engine,
-            gpu_gib=options.gpu_gib,
-            sglang_version=options.sglang_version,
-            show_text=options.show_text,
-        ),
-        input=Input(
-            source=log.source,
-            sha256=log.sha256,
-            format=log.format,
-            field=log.field,
-            requests=len(log.requests),
-            skipped_truncated_lines=log.skipped_truncated,
-            length_mismatches=log.length_mismatches,
-            block_tokens=tokens,
-            chars_per_block=log.chars_per_block,
-            ids_reinterned=forest.reinterned,
-            records=log.records,
-            order=log.order,
-            moved=log.moved,
-            tokenizer=log.tokenizer,
-            template=log.template,
-            models=log.models,
-            salts=log.salts,
-        ),
-        workload=workload,
-        worth=worth,
-        capacity=curve,
-        policy=table,
-        bound=recovery,
-        pin=pins,
-        engine=advice,
-        coldstart=coldstart,
-        tails=tails,
-        band=band,
-        splits=splits,
-        pinsim=pinsim,
-        sample=sampled,
-        causes=causes,
+    results: dict[str, Any] = {}
+    for one in _ordered(sections.SECTIONS):
+        results[one.name] = None
+        if _runs(one, context, results) and all(results[name] is not None for name in one.needs):
+            if one.title:
+                step(one.title)
+            taken = (results[name] for name in (*one.needs, *one.wants))
+            results[one.name] = one.measure(context, *taken)
+    return Analysis(_parameters(context, _skipped(context, results)), _input(context), results)
+
+
+def _ordered(all_of: tuple[Section[Any], ...]) -> Iterator[Section[Any]]:
+    """The sections, each after those that it takes results of; what can be left out after ``worth``."""
+    named = {one.name: one for one in all_of}
+    before = {
+        one.name: (*one.needs, *one.wants, *(("worth",) if one.optional else ())) for one in all_of
+    }
+    return (named[name] for name in TopologicalSorter(before).static_order())
+
+
+def _runs(one: Section[Any], context: Context, results: Mapping[str, Any]) -> bool:
+    """Whether a section is measured; an intermediate where one that needs it is."""
+    if one.gated and not results["worth"].worth_caching:
+        return False
+    if one.skip and one.name in _skipped(context, results):
+        return False
+    return one.shown or any(
+        one.name in other.needs and _runs(other, context, results) for other in sections.SECTIONS
+    )
+
+
+def _skipped(context: Context, results: Mapping[str, Any]) -> frozenset[str]:
+    """The sections that are left out: all that can be where a sample stands for the log."""
+    sampled = (context.options.sample or 1) < 1 and results["worth"].worth_caching
+    return frozenset(context.skippable) if sampled else context.options.skip
+
+
+def _parameters(context: Context, skipped: frozenset[str]) -> Parameters:
+    options = context.options
+    return Parameters(
+        model=options.model,
+        chars_per_token=options.chars_per_token,
+        capacity_bytes=context.chosen,
+        own_policies=tuple(options.own_policies),
+        pins=options.top_pins,
+        skip=tuple(sorted(skipped)),
+        cost_curve=options.cost_curve,
+        engine=options.engine,
+        gpu_gib=options.gpu_gib,
+        sglang_version=options.sglang_version,
+        show_text=options.show_text,
+    )
+
+
+def _input(context: Context) -> Input:
+    log = context.log
+    return Input(
+        source=log.source,
+        sha256=log.sha256,
+        format=log.format,
+        field=log.field,
+        requests=len(log.requests),
+        skipped_truncated_lines=log.skipped_truncated,
+        length_mismatches=log.length_mismatches,
+        block_tokens=log.block_tokens,
+        chars_per_block=log.chars_per_block,
+        ids_reinterned=context.forest.reinterned,
+        records=log.records,
+        order=log.order,
+        moved=log.moved,
+        tokenizer=log.tokenizer,
+        template=log.template,
+        models=log.models,
+        salts=log.salts,
     )

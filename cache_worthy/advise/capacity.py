@@ -6,6 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.quantity import CAPACITY, Quantities, Quantity, halves, members, spread
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
 from cache_worthy.measure.replays import Replays
 
 POINTS = 20
@@ -57,6 +61,44 @@ class CapacityCurve:
     def recommended(self) -> CapacityPoint:
         """The recommended point."""
         return self.points[self.recommended_index]
+
+
+def _compare(document: Reader) -> Quantities:
+    curve, band = document.maybe("capacity"), document.maybe("band")
+    name, answer = "recommended", "The memory to give"
+    if curve is None:
+        yield CAPACITY, Quantity(name, "words", "not worth caching", answer=answer)
+        return
+    size, cost = curve.integer("recommended_bytes"), curve.number("recommended_cost_ratio")
+    across = None if band is None else band.maybe("capacity")
+    ends = [] if across is None else [across.number("low_bytes"), across.number("high_bytes")]
+    of_halves = halves(document, "recommended_bytes")
+    yield (
+        CAPACITY,
+        Quantity(name, "bytes", size, spread=spread(size, of_halves, ends), answer=answer),
+    )
+    share = curve.number("recommended_fraction")
+    yield CAPACITY, Quantity("of the working set", "share", share)
+    costs = [of(document, "recommended_cost_ratio") for of in (halves, members)]
+    there = spread(cost, *costs, _estimates(document, curve, cost))
+    yield CAPACITY, Quantity("cost there", "ratio", cost, spread=there, answer="The cost there")
+
+
+def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[float, ...]:
+    """The ends of the error of the recommended point, where it is estimated from a sample."""
+    sample = document.maybe("sample")
+    points = [] if sample is None else sample.rows("curve")
+    index = curve.integer("recommended_index")
+    if cost is None or not 0 <= index < len(points):
+        return ()
+    error = points[index].number("error") or 0.0
+    return (cost - error, cost + error)
+
+
+@section("capacity", title="Questions 2 and 3: how much memory?", place=50, compare=_compare)
+def capacity(context: Context) -> CapacityCurve:
+    """Questions 2 and 3."""
+    return measure_curve(context.replays, context.step)
 
 
 def geometric_capacities(floor: int, working_set: int, points: int = POINTS) -> list[int]:

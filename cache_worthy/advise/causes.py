@@ -30,9 +30,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cache_worthy.advise.policy import BASELINE
+from cache_worthy.advise.capacity import CapacityCurve
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.quantity import MISSES, Quantities, Quantity
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
 from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
+from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.outcome import Outcome
@@ -40,6 +45,16 @@ from cache_worthy.sim.trace import BlockId
 
 NEW = ("shorter_than_a_block", "tool_order", "near_identical_start", "new_start", "new_below")
 EVICTED = "evicted"
+
+NAMES = {
+    "shorter_than_a_block": "prompt shorter than a block",
+    "tool_order": "same tools, another order",
+    "near_identical_start": "near-identical first block",
+    "new_start": "new from the first block on",
+    "new_below": "new below a known prefix",
+    "evicted": "evicted before it came again",
+}
+"""In words."""
 
 Compared = Literal["text", "tokens", "text and tokens", "nothing"]
 
@@ -149,6 +164,44 @@ class Causes:
     missing_there_cost: int | None
     missing_there_fraction: float | None
     beginning: Beginning | None
+
+
+def _compare(document: Reader) -> Quantities:
+    causes = document.maybe("causes")
+    if causes is None:
+        return
+    evicted = causes.maybe("evicted")
+    for cause in [*causes.rows("new"), *([] if evicted is None else [evicted])]:
+        known, name = cause.get("known").value is True, cause.text("name")
+        share = cause.number("fraction") if known else None
+        yield MISSES, Quantity(NAMES.get(name, name), "share", share)
+
+
+@section(
+    "causes",
+    wants=("capacity",),
+    title="Why the hit rate is no higher",
+    place=30,
+    skip="why the hit rate is no higher",
+    gated=False,
+    compare=_compare,
+)
+def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
+    """Why the hit rate is no higher; at the recommended capacity where there is one."""
+    result = None
+    if curve is not None:
+        result = context.replays.run(BASELINE, curve.recommended_bytes)
+    return measure_causes(
+        context.forest,
+        context.cost.cumulative(context.forest.depth),
+        context.paths,
+        context.lengths,
+        context.log.block_tokens,
+        context.known,
+        context.log.evidence,
+        result,
+        context.options.show_text,
+    )
 
 
 class _Parts:

@@ -14,8 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from cache_worthy.advise.policy import BASELINE, PolicyTable
-from cache_worthy.measure.replays import Replays
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.policy_table import Policies, PolicyTable
+from cache_worthy.advise.quantity import SINGLE_REQUESTS, Quantities, Quantity, at_recommended
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
+from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
 
@@ -88,6 +92,35 @@ class ColdStarts:
     window_requests: int
     half_requests: int
     rows: tuple[ColdStart, ...]
+
+
+def _compare(document: Reader) -> Quantities:
+    row = at_recommended(document, "coldstart", "rows")
+    if row is None:
+        return
+    cold, warm = row.number("cold", "token"), row.number("warm", "token")
+    yield SINGLE_REQUESTS, Quantity("token hit rate, cold", "share", cold)
+    yield SINGLE_REQUESTS, Quantity("token hit rate, warm half", "share", warm)
+    yield SINGLE_REQUESTS, Quantity("requests until warm", "count", row.number("reached_after"))
+
+
+@section(
+    "coldstart",
+    needs=("policy_table",),
+    title="Cold start",
+    place=60,
+    skip="requests until an empty cache is warm",
+    compare=_compare,
+)
+def coldstart(context: Context, policies: Policies) -> ColdStarts:
+    """How long an empty cache takes to warm up."""
+    return measure_coldstart(
+        context.replays,
+        context.known,
+        context.lengths,
+        context.log.block_tokens,
+        policies.table,
+    )
 
 
 def measure_coldstart(

@@ -10,11 +10,13 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.section import section
+from cache_worthy.advise.workload import Workload
 from cache_worthy.sim.cost import BlockSize, DepthFn
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import PrefixForest
-
-DEFAULT_PINS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,20 @@ class Pins:
     together_protected_fraction: float
     together_fraction_of_prefill: float
     pins: tuple[Pin, ...]
+
+
+@section(
+    "pin",
+    needs=("workload",),
+    title="Question 6: which prefixes to pin?",
+    place=130,
+    compare=nothing,
+)
+def pin(context: Context, workload: Workload) -> Pins:
+    """Question 6."""
+    return measure_pins(
+        context.forest, context.size, context.cost, workload.uncached_cost, context.options.top_pins
+    )
 
 
 def node_protection(forest: PrefixForest, costs: list[int]) -> dict[int, int]:

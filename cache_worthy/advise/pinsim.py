@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cache_worthy.advise.context import Context
 from cache_worthy.advise.pins import Pins, node_protection, top_prefixes
-from cache_worthy.advise.policy import BASELINE
+from cache_worthy.advise.policy_table import Policies
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.section import section
 from cache_worthy.measure.per_request import require_sums
-from cache_worthy.measure.replays import Replays
+from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.radix.pins import held_floor, hold
 from cache_worthy.sim.radix.policies import POLICIES
@@ -98,6 +101,26 @@ class PinSim:
     need_bytes: int
     gain: PinGain | None
     verdict: str
+
+
+@section(
+    "pinsim",
+    needs=("pin", "policy_table"),
+    title="Pins, simulated",
+    place=140,
+    skip="pins, simulated",
+    compare=nothing,
+)
+def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
+    """Question 6, simulated at the capacity that verdicts are about."""
+    return measure_pinsim(
+        context.replays,
+        context.known,
+        pins,
+        context.options.top_pins,
+        policies.chosen,
+        "recommended" if policies.yours is None else "yours",
+    )
 
 
 def pin_policy(replays: Replays) -> str:

@@ -3,187 +3,74 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.outcome import Outcome
-from cache_worthy.sim.radix.policies import POLICIES
-
-FRACTIONS = (0.02, 0.05, 0.10, 0.25)
-"""Capacities of the table beside the floor, the recommendation and the user's own."""
-
-BASELINE = "lru"
-
-WORTH_CHANGING = 0.01
-"""A policy that saves a smaller share of recompute is no reason to change a flag."""
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
+from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
+from cache_worthy.advise.sensitivity import Band
+from cache_worthy.measure.replays import BASELINE
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyCell:
-    """One policy at one capacity."""
-
-    policy: str
-    total_cost: int
-    cost_ratio: float | None
-    evictions: int
-    block_hit_rate: float | None
-    cheapest: bool
-    covered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
-    """All policies at one capacity, and the verdict.
-
-    Attributes
-    ----------
-    fraction, bytes, blocks
-        The capacity.
-    label : str
-        "floor", "recommended", "yours", several joined by a comma, or "".
-    best : str
-        The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
-        across the sensitivity band, where there is one.
-    saving_cost : int
-        FLOPs that ``best`` saves against the baseline.
-    saving_fraction : float
-        Of the baseline's total recompute.
-    verdict : str
-        In words.
-    """
-
-    fraction: float
-    bytes: int
-    blocks: int
-    label: str
-    best: str
-    saving_cost: int
-    saving_fraction: float
-    verdict: str
-    cells: tuple[PolicyCell, ...]
+def _compare(document: Reader) -> Quantities:
+    table, size = document.maybe("policy"), recommended(document)
+    if table is not None and size is not None:
+        rows = table.rows("rows")
+        for row in rows:
+            if row.integer("bytes") == size:
+                best = _cheapest(document, row, "cheapest, recommended")
+                yield POLICY, dataclasses.replace(best, answer="The cheapest policy there")
+                saves = row.number("saving_fraction")
+                yield POLICY, Quantity(f"saves against {BASELINE}", "share", saves)
+        for fraction in FRACTIONS:
+            at = [row for row in rows if abs((row.number("fraction") or 0) - fraction) < 1e-6]
+            yield from _at(document, fraction, at[-1] if at else None)
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTable:
-    """Question 5 over the capacities that matter."""
-
-    baseline: str
-    compulsory_cost: int
-    policies: tuple[str, ...]
-    outside_oracle_coverage: tuple[str, ...]
-    rows: tuple[PolicyRow, ...]
+def _at(document: Reader, fraction: float, row: Reader | None) -> Quantities:
+    """The quantities of one column of the table, None where it is not there."""
+    yield POLICY, _cheapest(document, row, f"cheapest at {fraction:.0%}")
+    cells = [] if row is None else row.rows("cells")
+    costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
+    yield POLICY, Quantity(f"{BASELINE} at {fraction:.0%}", "ratio", costs.get(BASELINE))
 
 
-def change_to(row: PolicyRow) -> str | None:
-    """The policy worth changing to at a capacity, by the threshold of question 5, or None."""
-    return row.best if row.saving_fraction >= WORTH_CHANGING else None
+def _cheapest(document: Reader, row: Reader | None, name: str) -> Quantity:
+    if row is None:
+        return Quantity(name, "words", None)
+    ties = _ties(document, row.integer("bytes"))
+    return Quantity(name, "words", row.text("best"), spread=ties)
 
 
-def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRow:
-    """The row naming ``best`` where it is worth changing to and ties with the policy named so far."""
-    cheapest = [cell.policy for cell in row.cells if cell.cheapest]
-    if best is None or best not in cheapest or change_to(row) in (None, best):
-        return row
-    verdict = _saves(best, own, row.saving_fraction, row.saving_cost)
-    return dataclasses.replace(row, best=best, verdict=verdict)
+def _ties(document: Reader, size: int) -> frozenset[str] | None:
+    """Policies that are cheapest under some cost function of the band, at one capacity."""
+    band = document.maybe("band")
+    if band is None or band.maybe("policy") is None:
+        return None
+    for row in band.rows("policy"):
+        if row.integer("bytes") == size:
+            if row.maybe("best") is not None:
+                return frozenset({row.text("best")})
+            return frozenset(str(policy.value) for policy in row.rows("tied"))
+    return None
 
 
-def table_capacities(
-    floor: int,
-    working_set: int,
-    recommended: int,
-    yours: int | None,
-    *,
-    least: str = "floor",
-) -> list[tuple[int, str]]:
-    """Capacities of the table with their labels, ascending, those under the floor left out.
-
-    ``least`` is what the least of them is called.
-    """
-    labels: dict[int, list[str]] = {floor: [least]}
-    for fraction in FRACTIONS:
-        capacity = int(fraction * working_set)
-        if capacity > floor:
-            labels.setdefault(capacity, [])
-    labels.setdefault(recommended, []).append("recommended")
-    if yours is not None:
-        labels.setdefault(yours, []).append("yours")
-    return [(c, ", ".join(labels[c])) for c in sorted(labels)]
-
-
-def measure_policies(
-    replays: Replays,
-    capacities: Sequence[tuple[int, str]],
-    step: Callable[[str], None] = lambda text: None,
-) -> PolicyTable:
-    """Replay every policy at every capacity."""
-    size = replays.size
-    own = tuple(name for name in replays.factories if name not in POLICIES)
-    compulsory = 0
-    rows = []
-    replays.ahead(
-        [(name, capacity) for capacity, _ in capacities for name in replays.factories],
-        step,
-        "policy table",
+@section(
+    "policy",
+    needs=("policy_table",),
+    wants=("band",),
+    title="Question 5: which policy?",
+    place=80,
+    compare=_compare,
+)
+def policy(context: Context, policies: Policies, band: Band | None) -> PolicyTable:
+    """The table, naming of the policies that tie for the cheapest those that the band names."""
+    table = policies.table
+    if band is None or band.policy is None:
+        return table
+    rows = tuple(
+        preferring(row, across.candidate, table.outside_oracle_coverage)
+        for row, across in zip(table.rows, band.policy, strict=True)
     )
-    for capacity, label in capacities:
-        results = {name: replays.run(name, capacity) for name in replays.factories}
-        compulsory = results[BASELINE].compulsory_cost
-        least = min(r.total_cost for r in results.values())
-        base = results[BASELINE].total_cost
-        best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
-        rows.append(
-            PolicyRow(
-                fraction=capacity / replays.working_set,
-                bytes=capacity,
-                blocks=capacity // size.block,
-                label=label,
-                best=best,
-                saving_cost=base - least,
-                saving_fraction=(base - least) / base if base else 0.0,
-                verdict=_verdict(results, best, least, compulsory, own),
-                cells=tuple(
-                    PolicyCell(
-                        policy=name,
-                        total_cost=r.total_cost,
-                        cost_ratio=r.cost_ratio,
-                        evictions=r.evictions,
-                        block_hit_rate=r.block_hit_rate,
-                        cheapest=r.total_cost == least,
-                        covered=name not in own,
-                    )
-                    for name, r in results.items()
-                ),
-            )
-        )
-    return PolicyTable(
-        baseline=BASELINE,
-        compulsory_cost=compulsory,
-        policies=tuple(replays.factories),
-        outside_oracle_coverage=own,
-        rows=tuple(rows),
-    )
-
-
-def _verdict(
-    results: Mapping[str, Outcome],
-    best: str,
-    least: int,
-    compulsory: int,
-    own: Sequence[str],
-) -> str:
-    costs = {r.total_cost for r in results.values()}
-    if costs == {compulsory}:
-        return "every policy costs exactly the same, and all of it is unavoidable."
-    if len(costs) == 1:
-        return "every policy costs exactly the same here."
-    if best == BASELINE:
-        return f"no policy here beats {BASELINE}, the deployed default. Changing it would not help."
-    base = results[BASELINE].total_cost
-    return _saves(best, own, (base - least) / base, base - least)
-
-
-def _saves(best: str, own: Sequence[str], fraction: float, cost: int) -> str:
-    mark = " (outside oracle coverage)" if best in own else ""
-    return f"{best}{mark} saves {fraction:.2%} of total recompute vs {BASELINE} ({cost:.3e} FLOPs)."
+    return dataclasses.replace(table, rows=rows)

@@ -16,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from cache_worthy.advise.policy import PolicyRow, PolicyTable
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.policy_table import Policies, PolicyRow, PolicyTable
+from cache_worthy.advise.section import section
 from cache_worthy.errors import UsageError
-from cache_worthy.sim.cost import DepthFn
+from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.workers import SERIAL, Workers
 
@@ -90,15 +92,63 @@ class Recovery:
     rows: tuple[Recoverable, ...]
 
 
-def measure_recovery(
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """What is known of the optimum at one capacity, in exact FLOPs.
+
+    Attributes
+    ----------
+    compulsory, lower, feasible : int
+        Every block once, the certified bound, the best clairvoyant schedule found.
+    policy_class : str
+        The policies that the bound covers.
+    solver : str
+    """
+
+    compulsory: int
+    lower: int
+    feasible: int
+    policy_class: str
+    solver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets:
+    """The optimum at every capacity of the policy table."""
+
+    rows: tuple[Bracket, ...]
+
+
+@section("recoverable", needs=("policy_table",), shown=False)
+def recoverable(context: Context, policies: Policies) -> Brackets:
+    """Bracket the optimum at every capacity of the policy table."""
+    return measure_brackets(
+        context.paths,
+        context.cost.cumulative(context.forest.depth),
+        [row.blocks for row in policies.table.rows],
+        step=context.step,
+        workers=context.workers,
+    )
+
+
+def measure_brackets(
     paths: Sequence[Sequence[BlockId]],
-    depth: int,
-    cost: DepthFn,
-    table: PolicyTable,
+    costs: Sequence[int],
+    blocks: Sequence[int],
+    *,
     step: Callable[[str], None] = lambda text: None,
     workers: Workers = SERIAL,
-) -> Recovery:
-    """Bracket the optimum at every capacity of the policy table.
+) -> Brackets:
+    """Bracket the optimum at every capacity.
+
+    Parameters
+    ----------
+    paths : sequence of sequence of (int or str)
+        The requests.
+    costs : sequence of int
+        Cumulative, by depth.
+    blocks : sequence of int
+        The capacities.
 
     Raises
     ------
@@ -107,9 +157,8 @@ def measure_recovery(
     """
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
 
-    trace = trace_of_requests(paths, cost.cumulative(depth))
+    trace = trace_of_requests(paths, costs)
     shared = (trace, group_references(trace))
-    blocks = [row.blocks for row in table.rows]
     found = workers.map_tasks(
         functools.partial(_bracket, progress=step if workers is SERIAL else None),
         shared,
@@ -118,14 +167,12 @@ def measure_recovery(
         label=lambda item: f"lower bound at capacity {blocks.index(item) + 1}/{len(blocks)}",
     )
     workers.forget(shared)
-    rows = tuple(_split(row, *bracket) for row, bracket in zip(table.rows, found, strict=True))
-    return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
+    return Brackets(tuple(found))
 
 
 def _bracket(
     shared: tuple[BlockTrace, Grouped], blocks: int, progress: Callable[[str], None] | None
-) -> tuple[int, int, int, str, str]:
-    """Compulsory cost, bound, feasible cost, whom it covers and the solver, at one capacity."""
+) -> Bracket:
     from cache_worthy.oracles.bound.offline import offline_bound
     from cache_worthy.oracles.solver import SolverError
 
@@ -136,22 +183,34 @@ def _bracket(
         raise UsageError(f"question 4: {error}; --skip bound leaves it out") from error
     if bound.interrupted:
         raise KeyboardInterrupt
-    covered = bound.certified.policy_class
-    return bound.compulsory, bound.lower, bound.feasible, covered, bound.solver
+    return Bracket(
+        compulsory=bound.compulsory,
+        lower=bound.lower,
+        feasible=bound.feasible,
+        policy_class=bound.certified.policy_class,
+        solver=bound.solver,
+    )
 
 
-def _split(
-    row: PolicyRow, compulsory: int, lower: int, feasible: int, policy_class: str, solver: str
-) -> Recoverable:
+def recovery_of(table: PolicyTable, brackets: Brackets) -> Recovery:
+    """Question 4, from what the policies cost and what is known of the optimum."""
+    rows = tuple(_split(*pair) for pair in zip(table.rows, brackets.rows, strict=True))
+    return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
+
+
+def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
     costs = {c.policy: c.total_cost for c in row.cells if c.covered}
-    lru = costs["lru"]
-    best_policy = "lru" if lru == min(costs.values()) else min(costs, key=lambda n: costs[n])
-    best = costs[best_policy]
-    feasible = min(feasible, best)
+    lru, best = costs[BASELINE], min(costs.values())
+    bracket = replace(bracket, feasible=min(bracket.feasible, best))
+    compulsory, lower, feasible = bracket.compulsory, bracket.lower, bracket.feasible
     if not compulsory <= lower <= feasible:
         raise ArithmeticError(f"bracket out of order: {compulsory}, {lower}, {feasible}")
     excess = lru - compulsory
-    word, verdict = _verdict(lru, compulsory, lower, feasible, best, best_policy)
+    # Of several shipped policies that recover as much, the one that question 5 names.
+    named = BASELINE if lru == best else min(costs, key=lambda name: costs[name])
+    if costs.get(row.best) == best:
+        named = row.best
+    word, verdict = _verdict(bracket, lru=lru, best=best, named=named)
 
     def share(part: int) -> float | None:
         return part / excess if excess else None
@@ -165,7 +224,7 @@ def _split(
         lower_bound_ratio=lower / compulsory if compulsory else None,
         feasible_cost=feasible,
         feasible_ratio=feasible / compulsory if compulsory else None,
-        best_policy=best_policy,
+        best_policy=named,
         best_cost=best,
         recoverable_fraction=1 - lower / lru if lru else 0.0,
         only_memory=share(lower - compulsory),
@@ -175,50 +234,29 @@ def _split(
         word=word,
         verdict=verdict,
         certified=True,
-        policy_class=policy_class,
-        solver=solver,
+        policy_class=bracket.policy_class,
+        solver=bracket.solver,
     )
 
 
-def with_names(recovery: Recovery, table: PolicyTable) -> Recovery:
-    """The rows naming, of several shipped policies that recover as much, the one that ``table`` does."""
-    rows = []
-    for row, named in zip(recovery.rows, table.rows, strict=True):
-        costs = {c.policy: c.total_cost for c in named.cells if c.covered}
-        if row.best_policy != named.best and costs.get(named.best) == row.best_cost:
-            _, verdict = _verdict(
-                row.lru_cost,
-                recovery.compulsory_cost,
-                row.lower_bound,
-                row.feasible_cost,
-                row.best_cost,
-                named.best,
-            )
-            row = replace(row, best_policy=named.best, verdict=verdict)
-        rows.append(row)
-    return replace(recovery, rows=tuple(rows))
-
-
-def _verdict(
-    lru: int, compulsory: int, lower: int, feasible: int, best: int, best_policy: str
-) -> tuple[str, str]:
+def _verdict(bracket: Bracket, *, lru: int, best: int, named: str) -> tuple[str, str]:
     """The word by the printed rule, and what it means in a sentence."""
-    excess = lru - compulsory
+    excess = lru - bracket.compulsory
     if not excess:
         return "nothing to recover", "lru already pays only what every cache must pay."
     gained = (
         "no shipped policy recovers any of it"
         if best == lru
-        else f"{best_policy} recovers {(lru - best) / excess:.1%} of it"
+        else f"{named} recovers {(lru - best) / excess:.1%} of it"
     )
-    if feasible == compulsory:
+    if bracket.feasible == bracket.compulsory:
         return "policy-bound", (
             "with perfect foresight this capacity would cost exactly the compulsory minimum; "
             f"{gained}. The rest is information about the future, not slack of the bound."
         )
-    unavoidable = (lower - compulsory) / excess
+    unavoidable = (bracket.lower - bracket.compulsory) / excess
     word = "capacity-bound" if unavoidable >= CAPACITY_SHARE else "policy-bound"
     return word, (
         f"{unavoidable:.1%} of lru's excess is beyond every policy (only memory helps), foresight "
-        f"recovers {(lru - feasible) / excess:.1%}; {gained}."
+        f"recovers {(lru - bracket.feasible) / excess:.1%}; {gained}."
     )

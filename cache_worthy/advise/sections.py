@@ -1,21 +1,56 @@
-"""The sections of an analysis that can be left out, and the one place where their names are read."""
+"""The registry: every section of an analysis, and the one place where ``--skip`` is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from cache_worthy.advise.bound import bound
+from cache_worthy.advise.capacity import capacity
+from cache_worthy.advise.causes import causes
+from cache_worthy.advise.coldstart import coldstart
+from cache_worthy.advise.pins import pin
+from cache_worthy.advise.pinsim import pinsim
+from cache_worthy.advise.policy import policy
+from cache_worthy.advise.policy_table import policy_table
+from cache_worthy.advise.recoverable import recoverable
+from cache_worthy.advise.sample import sample
+from cache_worthy.advise.section import Section
+from cache_worthy.advise.sensitivity import band
+from cache_worthy.advise.server import engine
+from cache_worthy.advise.splits import splits
+from cache_worthy.advise.tails import tails
+from cache_worthy.advise.workload import workload, worth
 from cache_worthy.errors import UsageError
 
-SECTIONS: dict[str, str] = {
-    "bound": "question 4: the certified lower bound",
-    "band": "whether each answer survives other cost coefficients",
-    "splits": "the answers on halves and quarters of the log",
-    "tails": "recompute of single requests",
-    "coldstart": "requests until an empty cache is warm",
-    "causes": "why the hit rate is no higher",
-    "pinsim": "pins, simulated",
-}
-"""By the name that ``--skip`` takes; the text is for the help."""
+SECTIONS: tuple[Section[Any], ...] = (
+    workload,
+    worth,
+    capacity,
+    policy_table,
+    policy,
+    recoverable,
+    bound,
+    pin,
+    engine,
+    coldstart,
+    tails,
+    band,
+    splits,
+    pinsim,
+    sample,
+    causes,
+)
+"""In the order of the fields of the document."""
+
+_FIRST = ("bound", "band", "splits", "tails", "coldstart", "causes", "pinsim")
+"""In the order in which ``--skip`` names them, the slow ones first; others follow."""
+
+
+def skippable() -> dict[str, str]:
+    """What ``--skip`` may name, and what the help says of each."""
+    found = {one.name: one.skip for one in SECTIONS if one.skip}
+    return {name: found[name] for name in (*_FIRST, *found) if name in found}
 
 
 def parse_skip(texts: Iterable[str]) -> frozenset[str]:
@@ -33,6 +68,6 @@ def parse_skip(texts: Iterable[str]) -> frozenset[str]:
     """
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
-        if name not in SECTIONS:
-            raise UsageError(f"--skip {name}: expected one or several of {', '.join(SECTIONS)}")
+        if name not in skippable():
+            raise UsageError(f"--skip {name}: expected one or several of {', '.join(skippable())}")
     return frozenset(names)

@@ -19,20 +19,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cache_worthy.advise.capacity import CapacityCurve, CapacityPoint, measure_curve
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.family import CostMember
 from cache_worthy.advise.pins import Pin, measure_pins
-from cache_worthy.advise.policy import (
+from cache_worthy.advise.policy_table import (
     WORTH_CHANGING,
+    Policies,
     PolicyRow,
     PolicyTable,
     change_to,
     measure_policies,
     preferring,
 )
-from cache_worthy.advise.recoverable import Recovery, measure_recovery
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
+from cache_worthy.advise.section import section
 from cache_worthy.advise.workload import judge
-from cache_worthy.measure.cost_curve import CostCurve
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, DepthFn, Model, TableCost
 from cache_worthy.sim.forest import PrefixForest
 from cache_worthy.sim.trace import BlockId
 from cache_worthy.workers import SERIAL, Workers
@@ -235,58 +238,34 @@ class Band:
     pin: PinBand | None
 
 
-@dataclass(frozen=True, slots=True)
-class CostMember:
-    """One cost function of the family, with the sizes that go with it."""
-
-    name: str
-    linear: int | None
-    quadratic: int | None
-    size: BlockSize
-    cost: DepthFn
-
-
-def family(
-    model: Model, block_tokens: int, depth: int, curve: CostCurve | None = None
-) -> tuple[CostMember, ...]:
-    """The members: the model, its attention share halved, doubled and gone, both shipped models.
-
-    b is even for every model, so its half is an integer. A shipped model that is the chosen one in
-    all but name is listed once.
-
-    Raises
-    ------
-    UsageError
-        If a measured curve does not reach the deepest prompt.
-    """
-    own = BlockSize(model, block_tokens)
-    a, b = model.linear, model.quadratic
-    members = [CostMember(model.name, a, b, own, BlockCost(model, block_tokens))]
-    for name, quadratic in (
-        ("attention x0.5", b // 2),
-        ("attention x2", 2 * b),
-        ("linear only", 0),
-    ):
-        table = tuple(
-            a * n + quadratic * n * n for n in range(0, depth * block_tokens + 1, block_tokens)
-        )
-        members.append(CostMember(name, a, quadratic, own, TableCost(table)))
-    for other in MODELS.values():
-        size = BlockSize(other, block_tokens)
-        if (other.linear, other.quadratic, size.block) != (a, b, own.block):
-            members.append(
-                CostMember(
-                    other.name if other.name != model.name else f"{other.name} (shipped)",
-                    other.linear,
-                    other.quadratic,
-                    size,
-                    BlockCost(other, block_tokens),
-                )
-            )
-    if curve is not None:
-        table = tuple(curve.cumulative(depth, block_tokens))
-        members.append(CostMember("measured curve", None, None, own, TableCost(table)))
-    return tuple(members)
+@section(
+    "band",
+    wants=("capacity", "policy_table", "recoverable"),
+    title="Sensitivity: other cost coefficients",
+    place=110,
+    skip="whether each answer survives other cost coefficients",
+    gated=False,
+    compare=nothing,
+)
+def band(
+    context: Context,
+    curve: CapacityCurve | None,
+    policies: Policies | None,
+    brackets: Brackets | None,
+) -> Band:
+    """The answers again under every cost function; the ceiling alone where question 1 ends the run."""
+    table = None if policies is None else policies.table
+    return measure_sensitivity(
+        context.members,
+        context.forest,
+        context.paths,
+        None if curve is None else context.replays,
+        () if curve is None else curve.points,
+        table,
+        None if brackets is None or table is None else recovery_of(table, brackets),
+        context.step,
+        context.workers,
+    )
 
 
 def measure_sensitivity(
@@ -456,15 +435,6 @@ def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
     return dataclasses.replace(table, rows=tuple(rows))
 
 
-def as_the_band_says(table: PolicyTable, band: Band) -> PolicyTable:
-    """The table with the policies named that the band names; see :func:`agreed`."""
-    rows = tuple(
-        preferring(row, across.candidate, table.outside_oracle_coverage)
-        for row, across in zip(table.rows, band.policy or (), strict=True)
-    )
-    return dataclasses.replace(table, rows=rows)
-
-
 def always_cheapest(theirs: Sequence[PolicyRow], baseline: str) -> str | None:
     """The policy that is cheapest under every member; the baseline first, None without one."""
     common = set.intersection(*({c.policy for c in r.cells if c.cheapest} for r in theirs))
@@ -594,7 +564,14 @@ def _bound(
                 step(f"sensitivity, {name}: {text}")
 
             asked = dataclasses.replace(table, rows=tuple(table.rows[n] for n in open_rows))
-            there = measure_recovery(paths, depth, member.cost, asked, told, workers)
+            brackets = measure_brackets(
+                paths,
+                member.cost.cumulative(depth),
+                [row.blocks for row in asked.rows],
+                step=told,
+                workers=workers,
+            )
+            there = recovery_of(asked, brackets)
             for n, row in zip(open_rows, there.rows, strict=True):
                 if row.word != recovery.rows[n].word:
                     flips[n].append(member.name)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve, measure_curve
-from cache_worthy.advise.policy import (
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.policy_table import (
     WORTH_CHANGING,
     PolicyRow,
     PolicyTable,
@@ -24,6 +25,8 @@ from cache_worthy.advise.policy import (
     measure_policies,
     preferring,
 )
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.section import section
 from cache_worthy.advise.workload import judge
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost
@@ -120,6 +123,28 @@ class Splits:
     parts: tuple[Part, ...]
     agree: tuple[str, ...]
     disagree: tuple[str, ...]
+
+
+@section(
+    "splits",
+    needs=("capacity", "policy"),
+    title="Over time: halves and quarters",
+    place=120,
+    skip="the answers on halves and quarters of the log",
+    compare=nothing,
+)
+def splits(context: Context, curve: CapacityCurve, table: PolicyTable) -> Splits:
+    """The answers on each half and each quarter of the log."""
+    return measure_splits(
+        context.paths,
+        context.replays,
+        curve,
+        table,
+        context.cost,
+        context.options.own_policies,
+        context.step,
+        context.workers,
+    )
 
 
 def spans(requests: int) -> Iterator[tuple[str, int, int]]:

@@ -18,9 +18,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
 
-from cache_worthy.advise.policy import PolicyTable
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.policy_table import Policies, PolicyTable
+from cache_worthy.advise.quantity import SINGLE_REQUESTS, Quantities, Quantity, at_recommended
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
 from cache_worthy.measure.per_request import require_sums
-from cache_worthy.measure.replays import Replays
+from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
 
 Number = TypeVar("Number", int, float)
@@ -110,6 +114,27 @@ class Tails:
     requests: int
     deep_over_blocks: int
     capacities: tuple[TailsAt, ...]
+
+
+def _compare(document: Reader) -> Quantities:
+    at = at_recommended(document, "tails", "capacities")
+    for row in [] if at is None else at.rows("rows"):
+        if row.text("policy") == BASELINE:
+            name, value = "p99 over a request's own", row.number("own_p99")
+            yield SINGLE_REQUESTS, Quantity(name, "ratio", value)
+
+
+@section(
+    "tails",
+    needs=("policy_table",),
+    title="Tails: single requests",
+    place=100,
+    skip="recompute of single requests",
+    compare=_compare,
+)
+def tails(context: Context, policies: Policies) -> Tails:
+    """Recompute of single requests."""
+    return measure_tails(context.replays, context.known, policies.table)
 
 
 def nearest_rank(counts: Mapping[Number, int], percent: int) -> Number:

@@ -6,6 +6,19 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.quantity import (
+    CAPACITY,
+    WORKLOAD,
+    Quantities,
+    Quantity,
+    Unit,
+    halves,
+    members,
+    spread,
+)
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import section
 from cache_worthy.measure.quantiles import quantile, weighted_quantile
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import PrefixForest
@@ -91,6 +104,52 @@ class Worth:
     worth_caching: bool
     threshold: float
     rule: str
+
+
+_COMPARED: tuple[tuple[str, Unit, tuple[str, ...]], ...] = (
+    ("requests", "count", ("requests",)),
+    ("block references", "count", ("block_references",)),
+    ("distinct blocks", "count", ("distinct_blocks",)),
+    ("reuse", "share", ("reuse_fraction",)),
+    ("reuse distance, p50", "count", ("reuse_distance", "p50")),
+    ("request depth, p50", "count", ("depth", "p50")),
+    ("request depth, max", "count", ("depth", "max")),
+    ("working set", "bytes", ("working_set_bytes",)),
+)
+
+
+def _compare_workload(document: Reader) -> Quantities:
+    here = document.get("workload")
+    for name, unit, field in _COMPARED:
+        yield WORKLOAD, Quantity(name, unit, here.number(*field))
+    floor = here.number("floor_bytes")
+    found = spread(floor, halves(document, "floor_bytes"))
+    yield CAPACITY, Quantity("floor", "bytes", floor, spread=found, answer="The least memory")
+
+
+@section("workload", title="Workload", place=10, gated=False, compare=_compare_workload)
+def workload(context: Context) -> Workload:
+    """What the traffic is like."""
+    return measure_workload(context.forest, context.options.model, context.log.block_tokens)
+
+
+def _compare_worth(document: Reader) -> Quantities:
+    name, ceiling = "ceiling of caching", document.number("worth", "ceiling")
+    found = spread(ceiling, halves(document, "ceiling"), members(document, "ceiling"))
+    yield WORKLOAD, Quantity(name, "share", ceiling, spread=found, answer="What caching can remove")
+
+
+@section(
+    "worth",
+    needs=("workload",),
+    title="Question 1: is caching worth it?",
+    place=20,
+    gated=False,
+    compare=_compare_worth,
+)
+def worth(context: Context, workload: Workload) -> Worth:
+    """Question 1."""
+    return measure_worth(workload)
 
 
 def measure_workload(forest: PrefixForest, model: Model, block_tokens: int) -> Workload:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cache_worthy.advise.sections import SECTIONS
 from cache_worthy.capture.short import short_answer
 
 LONGEST_SECONDS = 600.0
@@ -86,8 +85,10 @@ class Advisor:
                 return
 
     def _analyze(self, count: int) -> None:
+        from cache_worthy.advise.sections import skippable
+
         command = [sys.executable, "-m", "cache_worthy.cli", "analyze", "--json"]
-        command += ["--skip", ",".join(SECTIONS), "--quiet", *self._options]
+        command += ["--skip", ",".join(skippable()), "--quiet", *self._options]
         command += map(str, self._files())
         try:
             child = self._child = subprocess.Popen(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from cache_worthy.advise.sections import SECTIONS, parse_skip
-from cache_worthy.advise.server import ENGINES
+from cache_worthy.advise.memory import ENGINES
+from cache_worthy.advise.sections import parse_skip, skippable
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME[,NAME]",
         help="sections to leave out, each of which takes time: "
-        + "; ".join(f"{name}, {what}" for name, what in SECTIONS.items()),
+        + "; ".join(f"{name}, {what}" for name, what in skippable().items()),
     )
     parser.add_argument(
         "--no-bound", dest="skip", action="append_const", const="bound", help="as --skip bound"

@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print."""
-    from cache_worthy.advise.comparison import compare, read_document, render_comparison
+    from cache_worthy.advise.comparison import compare
+    from cache_worthy.advise.reader import read_document
+    from cache_worthy.report.words.comparison import render_comparison
 
     check_output(args.output, args.force)
     arg.require(not args.a == args.b == "-", "-: only one of the two can be standard input")

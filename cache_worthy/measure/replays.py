@@ -32,6 +32,9 @@ WEIGHS: dict[str, frozenset[str]] = {
 
 _BOTH = frozenset({"size", "cost"})
 
+BASELINE = "lru"
+"""What servers run by default, against which savings are counted."""
+
 THREADS = 2
 """Replays at a time: more is more memory, and what is left of the time is not theirs."""
 

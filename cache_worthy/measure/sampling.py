@@ -41,12 +41,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cache_worthy.advise.capacity import CapacityCurve
-from cache_worthy.advise.policy import BASELINE, PolicyTable
-from cache_worthy.advise.sections import SECTIONS
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.floor import at_least
-from cache_worthy.measure.replays import Replays
+from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.forest import PrefixForest, build_forest
 from cache_worthy.sim.outcome import Outcome
 
@@ -63,78 +60,6 @@ LEAST_SUBTREES = 30
 LEAST_REQUESTS = 100
 """A smaller sample is refused: three subtrees a part of the jackknife, and as in SHARDS, hundreds
 of references before a curve means anything."""
-
-METHOD = (
-    f"95% by a delete-a-group jackknife over {GROUPS} parts of the kept subtrees, of costs on the log "
-    "odds of what is lost; it sees the luck of the draw, not a bias that all parts share"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A point of the curve: ``cost_ratio`` plus or minus ``error``."""
-
-    bytes: int
-    cost_ratio: float | None
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
-class SavingEstimate:
-    """What the best policy of a column saves against lru, plus or minus ``error``."""
-
-    bytes: int
-    policy: str
-    saving_fraction: float
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
-class SampleReport:
-    """What stands behind every estimated figure.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the subtrees, as asked for.
-    seed : int
-        Of the hash.
-    subtrees, kept_subtrees, requests, kept_requests, blocks, kept_blocks : int
-    shared_blocks : int
-        Kept whatever the hash says.
-    scale : float
-        Of the capacity beyond the shared blocks.
-    least_bytes : int
-        The least capacity that the sample answers.
-    method : str
-        Of the errors.
-    curve : tuple of Estimate
-        The points of the capacity curve.
-    savings : tuple of SavingEstimate
-        The columns of the policy table.
-    whole_log : tuple of str
-        Fields that are not estimated.
-    not_answered : tuple of str
-        Sections that a sample leaves out.
-    """
-
-    fraction: float
-    seed: int
-    subtrees: int
-    kept_subtrees: int
-    requests: int
-    kept_requests: int
-    blocks: int
-    kept_blocks: int
-    shared_blocks: int
-    scale: float
-    least_bytes: int
-    method: str
-    curve: tuple[Estimate, ...]
-    savings: tuple[SavingEstimate, ...]
-    whole_log: tuple[str, ...]
-    not_answered: tuple[str, ...]
-
 
 Row = tuple[int, tuple[int, ...]]
 
@@ -437,53 +362,6 @@ def saving(replays: Replays, policy: str, capacity: int) -> float:
     """What a policy saves against the baseline, as a share."""
     base = replays.run(BASELINE, capacity).total_cost
     return (base - replays.run(policy, capacity).total_cost) / base if base else 0.0
-
-
-def report(
-    replays: Replays,
-    sample: Sample,
-    curve: CapacityCurve,
-    table: PolicyTable,
-    step: Callable[[str], None] = lambda text: None,
-) -> SampleReport:
-    """What was sampled, and the errors of the curve and of the savings.
-
-    ``replays`` are those of the sample, or of the whole log for a fraction of 1.
-    """
-    points = [(curve.policy, p.bytes) for p in curve.points]
-    best = [(row.best, row.bytes) for row in table.rows]
-    whole = not isinstance(replays, SampledReplays)
-    errors, spreads = [0.0] * len(points), [0.0] * len(best)
-    if isinstance(replays, SampledReplays):
-        errors = replays.errors(points, cost_ratio, step)
-        baseline = [(BASELINE, capacity) for _, capacity in best]
-        for part in replays.parts:
-            part.ahead(baseline, step, "error, baseline")
-        spreads = replays.errors(best, saving, step)
-    return SampleReport(
-        fraction=sample.fraction,
-        seed=sample.seed,
-        subtrees=sample.subtrees,
-        kept_subtrees=sample.kept_subtrees,
-        requests=replays.forest.requests,
-        kept_requests=len(sample.rows),
-        blocks=sample.log_blocks,
-        kept_blocks=sample.forest.distinct,
-        shared_blocks=sample.shared,
-        scale=sample.own / (sample.log_blocks - sample.shared),
-        least_bytes=replays.least,
-        method=METHOD,
-        curve=tuple(
-            Estimate(p.bytes, p.cost_ratio, error)
-            for p, error in zip(curve.points, errors, strict=True)
-        ),
-        savings=tuple(
-            SavingEstimate(row.bytes, row.best, row.saving_fraction, error)
-            for row, error in zip(table.rows, spreads, strict=True)
-        ),
-        whole_log=("input", "workload", "worth", "pin"),
-        not_answered=() if whole else tuple(SECTIONS),
-    )
 
 
 def require_answered(capacity: int | None, replays: SampledReplays) -> None:

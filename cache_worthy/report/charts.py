@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve
-from cache_worthy.advise.policy import PolicyTable
+from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recovery
 from cache_worthy.advise.workload import ReuseBin
 from cache_worthy.report.layout import gib, percent, ratio

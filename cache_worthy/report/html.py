@@ -15,15 +15,15 @@ from cache_worthy.advise.causes import Causes
 from cache_worthy.advise.coldstart import ColdStarts
 from cache_worthy.advise.pins import Pins
 from cache_worthy.advise.pinsim import PinSim
-from cache_worthy.advise.policy import WORTH_CHANGING, PolicyTable
+from cache_worthy.advise.policy_table import WORTH_CHANGING, PolicyTable
 from cache_worthy.advise.recoverable import Recovery
+from cache_worthy.advise.sample import SampleReport
 from cache_worthy.advise.sensitivity import Band, PolicyBand
 from cache_worthy.advise.server import EngineAdvice, pins_text
 from cache_worthy.advise.splits import Splits
 from cache_worthy.advise.tails import Tails
 from cache_worthy.advise.workload import Workload
 from cache_worthy.documents import document, to_json
-from cache_worthy.measure.sampling import SampleReport
 from cache_worthy.report import terminal as render
 from cache_worthy.report.charts import (
     Interval,

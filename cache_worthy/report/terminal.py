@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.pins import Pins
-from cache_worthy.advise.policy import WORTH_CHANGING, PolicyRow, PolicyTable
+from cache_worthy.advise.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.advise.recoverable import Recovery
+from cache_worthy.advise.sample import SampleReport
 from cache_worthy.advise.sensitivity import Band
 from cache_worthy.advise.server import pins_text
 from cache_worthy.advise.workload import Distribution, Worth
-from cache_worthy.measure.sampling import SampleReport
 from cache_worthy.report.layout import (
     WIDTH,
     counted,

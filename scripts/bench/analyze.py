@@ -11,7 +11,6 @@ are those that ``analyze --skip`` names. Sizes that were aimed at: 10 s for the 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 import time
@@ -22,8 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from measuring import Results, Usage, arguments, conversation, measured, positive
 
-from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.sections import SECTIONS
+from cache_worthy.advise.sections import skippable
 
 AIMED = {"band": 10.0, "everything": 15.0}
 """Seconds."""
@@ -43,8 +41,8 @@ def runs(file: Path, names: Sequence[str], rounds: int) -> dict[str, tuple[Usage
     RuntimeError
         If a run fails, or a section that was asked for is not in its result.
     """
-    skips = {"none": list(SECTIONS)}
-    skips |= {name: [other for other in SECTIONS if other != name] for name in names}
+    skips = {"none": list(skippable())}
+    skips |= {name: [other for other in skippable() if other != name] for name in names}
     skips["everything"] = []
     found: dict[str, tuple[Usage, Any]] = {}
     for _ in range(rounds):
@@ -61,13 +59,12 @@ def runs(file: Path, names: Sequence[str], rounds: int) -> dict[str, tuple[Usage
 def main(argv: list[str] | None = None) -> int:
     """Print the figures."""
     parser = arguments(__doc__)
-    there = {f.name for f in dataclasses.fields(Analysis)}
     parser.add_argument("--rounds", type=positive, help="default: 2, with --full 5")
     parser.add_argument(
         "--sections",
         nargs="+",
-        choices=SECTIONS,
-        default=SECTIONS,
+        choices=list(skippable()),
+        default=list(skippable()),
         metavar="NAME",
         help="these alone",
     )
@@ -81,10 +78,7 @@ def main(argv: list[str] | None = None) -> int:
     results = Results(
         "analyze", "the advisor on the conversation trace, section by section, beside json.loads"
     )
-    names = [name for name in args.sections if name in there]
-    for name in args.sections:
-        if name not in there:
-            results.skip(f"section {name}: not a part of the analysis")
+    names = list(args.sections)
     found = runs(file, names, args.rounds or (5 if args.full else 2))
     none = found["none"][0].cpu
 
@@ -105,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
         "band_replays": document["band"]["replays"],
         "aimed_at_seconds": AIMED,
         "sections": {
-            name: [s for s in SECTIONS if document.get(s) is not None]
+            name: [s for s in skippable() if document.get(s) is not None]
             for name, (_, document) in found.items()
         },
     }

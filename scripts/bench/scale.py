@@ -76,12 +76,12 @@ UNITS: dict[str, Callable[[Usage], float]] = {
 
 def our_commands(file: Path) -> dict[str, list[str]]:
     """Our measurements by name."""
-    from cache_worthy.advise.sections import SECTIONS
+    from cache_worthy.advise.sections import skippable
 
     command = [sys.executable, "-m", "cache_worthy.cli", "analyze", str(file), "--quiet", "--json"]
     return {
         "curve": [sys.executable, __file__, "--curve", str(file)],
-        "analyze, sections skipped": [*command, "--skip", ",".join(SECTIONS)],
+        "analyze, sections skipped": [*command, "--skip", ",".join(skippable())],
         "analyze --no-bound": [*command, "--no-bound"],
     }
 

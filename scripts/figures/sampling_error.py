@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from sampled_errors import Errors
 
 from cache_worthy.advise.capacity import CURVE_POLICY, elasticities, geometric_capacities, knee
-from cache_worthy.advise.policy import FRACTIONS
+from cache_worthy.advise.policy_table import FRACTIONS
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cache_worthy.measure.sampling import SampleReport, SavingEstimate
+from cache_worthy.advise.sample import SampleReport, SavingEstimate
 from cache_worthy.report.layout import gib, percent, prose, title
 
 NO_BOUND_OF_SAMPLE = (

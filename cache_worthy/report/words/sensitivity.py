@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cache_worthy.advise.policy import PolicyRow
+from cache_worthy.advise.policy_table import PolicyRow
 from cache_worthy.advise.sensitivity import Band, BoundBand, CapacityBand, PolicyBand
 from cache_worthy.report.layout import WIDTH, fact, gib, percent, prose, title, wrap
 

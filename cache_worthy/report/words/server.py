@@ -6,8 +6,9 @@ import functools
 import textwrap
 from dataclasses import dataclass
 
-from cache_worthy.advise.policy import PolicyTable
-from cache_worthy.advise.server import TAILS_MATTER, EngineAdvice, Memory
+from cache_worthy.advise.memory import Memory
+from cache_worthy.advise.policy_table import PolicyTable
+from cache_worthy.advise.server import TAILS_MATTER, EngineAdvice
 
 WIDTH = 72
 NAMES = {"sglang": "SGLang", "vllm": "vLLM"}

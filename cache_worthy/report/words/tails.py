@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cache_worthy.advise.policy import BASELINE
 from cache_worthy.advise.tails import Tail, Tails, TailsAt
+from cache_worthy.measure.replays import BASELINE
 from cache_worthy.report.layout import counted, gib, percent, prose, title
 
 NAME_WIDTH = 13

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.advise.coldstart import ColdStarts, measure_coldstart, settling
-from cache_worthy.advise.policy import measure_policies
+from cache_worthy.advise.policy_table import measure_policies
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays

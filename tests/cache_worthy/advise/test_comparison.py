@@ -13,9 +13,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from cache_worthy.advise.comparison import Comparison, Reader, compare, on_curve, render_comparison
+from cache_worthy.advise.comparison import Comparison, compare, on_curve
+from cache_worthy.advise.reader import Reader
 from cache_worthy.documents import document, schema
 from cache_worthy.errors import UsageError
+from cache_worthy.report.words.comparison import render_comparison
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]

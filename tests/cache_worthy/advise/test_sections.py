@@ -1,22 +1,29 @@
-"""Sections that can be left out: one switch, recorded in the result."""
+"""The registry: what is left out, and a section that a contributor adds (its files, one entry)."""
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
-from cache_worthy.advise.sections import SECTIONS
+import cache_worthy.advise
+from cache_worthy.advise import sections
+from cache_worthy.advise.sections import SECTIONS, skippable
+from cache_worthy.documents import schema
 
 Run = Callable[..., tuple[int, str, str]]
 
 
-def document(run: Run, *argv: object) -> dict[str, object]:
+def document(run: Run, *argv: object) -> dict[str, Any]:
     code, out, _ = run("analyze", *argv, "--json")
     assert code == 0
-    found: dict[str, object] = json.loads(out)
+    found: dict[str, Any] = json.loads(out)
     return found
 
 
@@ -24,28 +31,133 @@ def document(run: Run, *argv: object) -> dict[str, object]:
     "spelled", [["--skip", "bound"], ["--no-bound"], ["--skip", "bound,bound"]]
 )
 def test_every_spelling_is_one_switch(run: Run, sample: Path, spelled: list[str]) -> None:
-    others = ",".join(name for name in SECTIONS if name != "bound")
+    others = ",".join(name for name in skippable() if name != "bound")
     found = document(run, sample, *spelled, "--skip", others)
-    assert found["parameters"]["skip"] == sorted(SECTIONS)  # type: ignore[index]
-    assert all(found.get(name) is None for name in SECTIONS)
+    assert found["parameters"]["skip"] == sorted(skippable())
+    assert all(found.get(name) is None for name in skippable())
 
 
 def test_a_section_is_there_unless_skipped(run: Run, sample: Path) -> None:
     whole = document(run, sample)
-    assert whole["parameters"]["skip"] == []  # type: ignore[index]
-    named = [name for name in SECTIONS if name in whole]
-    assert "bound" in named
-    for name in named:
-        assert whole[name] is not None
-        left = document(run, sample, "--skip", name)
-        assert left[name] is None
-        assert left["parameters"]["skip"] == [name]  # type: ignore[index]
-        assert [n for n in named if left[n] is None] == [name]
+    assert whole["parameters"]["skip"] == []
+    assert {name for name in skippable() if whole[name] is None} == set()
+    for name in skippable():
+        found = document(run, sample, "--skip", name)
+        assert found["parameters"]["skip"] == [name]
+        assert found[name] is None
 
 
-@pytest.mark.parametrize("text", ["nothing", "bound,", "Bound", "", "bound;band"])
+@pytest.mark.parametrize("text", ["bond", "", "bound,", "Bound"])
 def test_an_unknown_name_is_one_line_with_the_list(run: Run, sample: Path, text: str) -> None:
     code, out, err = run("analyze", sample, "--skip", text)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
-    assert all(name in err for name in SECTIONS)
+    assert all(name in err for name in skippable())
+
+
+def test_the_entries_fit_together() -> None:
+    names = [section.name for section in SECTIONS]
+    shown = [section for section in SECTIONS if section.shown]
+    for section in SECTIONS:
+        assert {*section.needs, *section.wants} <= set(names) - {section.name}
+        assert section.shown == bool(section.title) == bool(section.place)
+    for kind in (names, [s.result for s in SECTIONS], [s.place for s in shown]):
+        assert len(set(kind)) == len(kind)
+
+
+TOY = '''
+"""How many requests come twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.section import section
+from cache_worthy.advise.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Requests that are exactly like an earlier one.
+
+    Attributes
+    ----------
+    requests : int
+    repeated_fraction : float
+        Of all requests.
+    rule : str
+    """
+
+    requests: int
+    repeated_fraction: float
+    rule: str
+
+
+@section("repeats", needs=("workload",), title="Repeats", place=25, skip="requests that come twice")
+def repeats(context: Context, workload: Workload) -> Repeats:
+    """Count them."""
+    again = workload.requests - len({tuple(path) for path in context.paths})
+    return Repeats(again, again / workload.requests, "all blocks are the same")
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The section of ``TOY`` as a contributor adds it."""
+    folder = tmp_path / "advise"
+    folder.mkdir()
+    (folder / "repeats.py").write_text(TOY, encoding="utf-8")
+    monkeypatch.setattr(
+        cache_worthy.advise, "__path__", [*cache_worthy.advise.__path__, str(folder)]
+    )
+    added = importlib.import_module("cache_worthy.advise.repeats").repeats
+    monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, added))
+    yield
+    monkeypatch.delitem(sys.modules, "cache_worthy.advise.repeats")
+
+
+@pytest.mark.usefixtures("toy")
+def test_an_added_section_stands_in_document_schema_and_comparison(
+    run: Run, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """By hand: of four requests two are like an earlier one, of three one."""
+    skip = ("--skip", "bound,band,splits,tails,coldstart,causes,pinsim")
+    files = []
+    for name, paths in (("a", [[1], [1, 2], [1], [1, 2]]), ("b", [[1], [1, 2], [1]])):
+        log = write(*[{"hash_ids": path} for path in paths], name=f"{name}.jsonl")
+        found = document(run, log, *skip)
+        jsonschema.Draft202012Validator(schema("analyze")).validate(found)
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(json.dumps(found), encoding="utf-8")
+        assert list(found)[-1] == "repeats"
+        assert found["repeats"]["requests"] == {"a": 2, "b": 1}[name]
+        assert document(run, log, *skip, "--skip", "repeats")["repeats"] is None
+    judge = jsonschema.Draft202012Validator(schema("analyze"))
+    assert not judge.is_valid({**found, "repeats": {**found["repeats"], "requests": "one"}})
+    assert not judge.is_valid({k: v for k, v in found.items() if k != "repeats"})
+    compared = json.loads(run("compare", *files, "--json")[1])["sections"][-1]
+    assert compared == {
+        "title": "REPEATS",
+        "rows": [
+            {
+                "name": name,
+                "unit": unit,
+                "a": a,
+                "b": b,
+                "change": pytest.approx(change),
+                "beyond": None,
+            }
+            for name, unit, a, b, change in (
+                ("requests", "count", 2, 1, -0.5),
+                ("repeated fraction", "share", 0.5, 1 / 3, -1 / 6),
+            )
+        ],
+    }
+    lines = run("compare", *files)[1].splitlines()
+    assert "  requests                                      2                  1    -50.0%" in lines
+
+
+def test_without_it_nothing_is_left_of_it(run: Run, sample: Path) -> None:
+    assert "repeats" not in skippable()
+    assert "repeats" not in document(run, sample, "--skip", ",".join(skippable()))

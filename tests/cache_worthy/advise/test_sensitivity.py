@@ -28,8 +28,9 @@ import pytest
 from cache_worthy.advise import sensitivity
 from cache_worthy.advise.analysis import Analysis, Options, analyze
 from cache_worthy.advise.capacity import measure_curve
-from cache_worthy.advise.policy import measure_policies, preferring
-from cache_worthy.advise.sensitivity import Band, CostMember, family, measure_sensitivity, tiers
+from cache_worthy.advise.family import CostMember, family
+from cache_worthy.advise.policy_table import measure_policies, preferring
+from cache_worthy.advise.sensitivity import Band, measure_sensitivity, tiers
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure import replays as replays_module
 from cache_worthy.measure.replays import Replays

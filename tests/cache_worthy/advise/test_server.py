@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from request_logs import block_log, paged_log
 
-from cache_worthy.advise.server import gpu_room, pins_text, weights_bytes
+from cache_worthy.advise.memory import gpu_room, weights_bytes
+from cache_worthy.advise.server import pins_text
 from cache_worthy.logs.session import read_log
 from cache_worthy.report.words.server import Typed, typed
 from cache_worthy.sim.blocks import replay_blocks

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache_worthy.advise.policy import measure_policies
+from cache_worthy.advise.policy_table import measure_policies
 from cache_worthy.advise.tails import Tails, measure_tails, nearest_rank
 from cache_worthy.measure.per_request import known_blocks, require_sums
 from cache_worthy.measure.replays import Replays

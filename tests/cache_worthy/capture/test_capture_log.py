@@ -21,7 +21,7 @@ import pytest
 from bare_http import Capture, Request, Upstream, fetch
 
 import cache_worthy.capture.recorder as recorder_module
-from cache_worthy.advise.sections import SECTIONS
+from cache_worthy.advise.sections import skippable
 from cache_worthy.capture.logfile import LogFile
 from cache_worthy.capture.recorder import Counts, Recorder
 from cache_worthy.capture.server import bind
@@ -120,7 +120,7 @@ def traffic(count: int) -> list[tuple[bytes, dict[str, Any]]]:
 
 
 def analysis(run: Run, *argv: object) -> dict[str, Any]:
-    code, out, err = run("analyze", *argv, "--json", "--skip", ",".join(SECTIONS))
+    code, out, err = run("analyze", *argv, "--json", "--skip", ",".join(skippable()))
     assert code == 0, err
     document: dict[str, Any] = json.loads(out)
     return document

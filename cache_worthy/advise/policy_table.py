@@ -1,0 +1,234 @@
+"""Every policy at the capacities that matter: what question 5 is answered from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.advise.capacity import CapacityCurve
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.memory import gpu_room
+from cache_worthy.advise.section import section
+from cache_worthy.advise.workload import Workload
+from cache_worthy.measure.replays import BASELINE, Replays
+from cache_worthy.sim.outcome import Outcome
+from cache_worthy.sim.radix.policies import POLICIES
+
+FRACTIONS = (0.02, 0.05, 0.10, 0.25)
+"""Capacities of the table beside the floor, the recommendation and the user's own."""
+
+WORTH_CHANGING = 0.01
+"""A policy that saves a smaller share of recompute is no reason to change a flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCell:
+    """One policy at one capacity."""
+
+    policy: str
+    total_cost: int
+    cost_ratio: float | None
+    evictions: int
+    block_hit_rate: float | None
+    cheapest: bool
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """All policies at one capacity, and the verdict.
+
+    Attributes
+    ----------
+    fraction, bytes, blocks
+        The capacity.
+    label : str
+        "floor", "recommended", "yours", several joined by a comma, or "".
+    best : str
+        The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
+        across the sensitivity band, where there is one.
+    saving_cost : int
+        FLOPs that ``best`` saves against the baseline.
+    saving_fraction : float
+        Of the baseline's total recompute.
+    verdict : str
+        In words.
+    """
+
+    fraction: float
+    bytes: int
+    blocks: int
+    label: str
+    best: str
+    saving_cost: int
+    saving_fraction: float
+    verdict: str
+    cells: tuple[PolicyCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTable:
+    """Question 5 over the capacities that matter."""
+
+    baseline: str
+    compulsory_cost: int
+    policies: tuple[str, ...]
+    outside_oracle_coverage: tuple[str, ...]
+    rows: tuple[PolicyRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The table under the chosen model alone.
+
+    Attributes
+    ----------
+    table : PolicyTable
+        Of policies that tie for the cheapest it names the first.
+    yours : int or None
+        The user's own capacity in bytes, or what the GPU given has room for.
+    chosen : int
+        The capacity that verdicts are about: ``yours``, else the recommended one.
+    """
+
+    table: PolicyTable
+    yours: int | None
+    chosen: int
+
+
+@section("policy_table", needs=("workload", "capacity"), shown=False)
+def policy_table(context: Context, workload: Workload, curve: CapacityCurve) -> Policies:
+    """Replay every policy at the capacities of the table."""
+    replays, options = context.replays, context.options
+    yours = context.chosen
+    if yours is None and options.gpu_gib is not None:
+        room = gpu_room(options.model, options.gpu_gib)
+        if workload.floor_bytes <= room < curve.recommended_bytes:
+            yours = room
+    capacities = table_capacities(
+        replays.least,
+        workload.working_set_bytes,
+        curve.recommended_bytes,
+        yours=yours,
+        least="floor" if replays.least == workload.floor_bytes else "least answered",
+    )
+    return Policies(
+        table=measure_policies(replays, capacities, context.step),
+        yours=yours,
+        chosen=curve.recommended_bytes if yours is None else yours,
+    )
+
+
+def change_to(row: PolicyRow) -> str | None:
+    """The policy worth changing to at a capacity, by the threshold of question 5, or None."""
+    return row.best if row.saving_fraction >= WORTH_CHANGING else None
+
+
+def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRow:
+    """The row naming ``best`` where it is worth changing to and ties with the policy named so far."""
+    cheapest = [cell.policy for cell in row.cells if cell.cheapest]
+    if best is None or best not in cheapest or change_to(row) in (None, best):
+        return row
+    verdict = _saves(best, own, row.saving_fraction, row.saving_cost)
+    return dataclasses.replace(row, best=best, verdict=verdict)
+
+
+def table_capacities(
+    floor: int,
+    working_set: int,
+    recommended: int,
+    *,
+    yours: int | None,
+    least: str = "floor",
+) -> list[tuple[int, str]]:
+    """Capacities of the table with their labels, ascending, those under the floor left out.
+
+    ``least`` is what the least of them is called.
+    """
+    labels: dict[int, list[str]] = {floor: [least]}
+    for fraction in FRACTIONS:
+        capacity = int(fraction * working_set)
+        if capacity > floor:
+            labels.setdefault(capacity, [])
+    labels.setdefault(recommended, []).append("recommended")
+    if yours is not None:
+        labels.setdefault(yours, []).append("yours")
+    return [(c, ", ".join(labels[c])) for c in sorted(labels)]
+
+
+def measure_policies(
+    replays: Replays,
+    capacities: Sequence[tuple[int, str]],
+    step: Callable[[str], None] = lambda text: None,
+) -> PolicyTable:
+    """Replay every policy at every capacity."""
+    size = replays.size
+    own = tuple(name for name in replays.factories if name not in POLICIES)
+    compulsory = 0
+    rows = []
+    replays.ahead(
+        [(name, capacity) for capacity, _ in capacities for name in replays.factories],
+        step,
+        "policy table",
+    )
+    for capacity, label in capacities:
+        results = {name: replays.run(name, capacity) for name in replays.factories}
+        compulsory = results[BASELINE].compulsory_cost
+        least = min(r.total_cost for r in results.values())
+        base = results[BASELINE].total_cost
+        best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
+        rows.append(
+            PolicyRow(
+                fraction=capacity / replays.working_set,
+                bytes=capacity,
+                blocks=capacity // size.block,
+                label=label,
+                best=best,
+                saving_cost=base - least,
+                saving_fraction=(base - least) / base if base else 0.0,
+                verdict=_verdict(results, best, least, compulsory, own),
+                cells=tuple(
+                    PolicyCell(
+                        policy=name,
+                        total_cost=r.total_cost,
+                        cost_ratio=r.cost_ratio,
+                        evictions=r.evictions,
+                        block_hit_rate=r.block_hit_rate,
+                        cheapest=r.total_cost == least,
+                        covered=name not in own,
+                    )
+                    for name, r in results.items()
+                ),
+            )
+        )
+    return PolicyTable(
+        baseline=BASELINE,
+        compulsory_cost=compulsory,
+        policies=tuple(replays.factories),
+        outside_oracle_coverage=own,
+        rows=tuple(rows),
+    )
+
+
+def _verdict(
+    results: Mapping[str, Outcome],
+    best: str,
+    least: int,
+    compulsory: int,
+    own: Sequence[str],
+) -> str:
+    costs = {r.total_cost for r in results.values()}
+    if costs == {compulsory}:
+        return "every policy costs exactly the same, and all of it is unavoidable."
+    if len(costs) == 1:
+        return "every policy costs exactly the same here."
+    if best == BASELINE:
+        return f"no policy here beats {BASELINE}, the deployed default. Changing it would not help."
+    base = results[BASELINE].total_cost
+    return _saves(best, own, (base - least) / base, base - least)
+
+
+def _saves(best: str, own: Sequence[str], fraction: float, cost: int) -> str:
+    mark = " (outside oracle coverage)" if best in own else ""
+    return f"{best}{mark} saves {fraction:.2%} of total recompute vs {BASELINE} ({cost:.3e} FLOPs)."

@@ -1,0 +1,142 @@
+"""The quantities of a document that ``compare`` sets beside those of another.
+
+A quantity comes with what its own log says of its spread: its values in the halves of the log and
+under the cost functions of the sensitivity band. What most sections need to give theirs is here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cache_worthy.advise.reader import Reader
+from cache_worthy.numbers import gib, percent, ratio
+
+Unit = Literal["count", "bytes", "share", "ratio", "words"]
+Value = int | float | str | None
+Spread = tuple[float, float] | frozenset[str]
+
+WORKLOAD = "WORKLOAD"
+CAPACITY = "CAPACITY"
+RECOVERABLE = "RECOVERABLE at the recommended capacity"
+POLICY = "POLICY"
+SINGLE_REQUESTS = "SINGLE REQUESTS under lru at the recommended capacity"
+MISSES = "WHY NO HIT, as a share of the uncached prefill cost"
+
+TITLES = (WORKLOAD, CAPACITY, RECOVERABLE, POLICY, SINGLE_REQUESTS, MISSES)
+"""Heads in this order; those that a section adds follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value of one document.
+
+    Attributes
+    ----------
+    name : str
+    unit : {"count", "bytes", "share", "ratio", "words"}
+    value : int, float, str or None
+    spread : tuple of float, frozenset of str or None
+        From the least to the largest value, or the names, that its own log allows; None where
+        nothing is known of it.
+    answer : str
+        The beginning of a sentence that says how it changed, for the answers; else "".
+    """
+
+    name: str
+    unit: Unit
+    value: Value
+    spread: Spread | None = field(default=None, kw_only=True)
+    answer: str = field(default="", kw_only=True)
+
+
+Quantities = Iterable[tuple[str, Quantity]]
+"""Each under the head that it stands under."""
+
+Compare = Callable[[Reader], Quantities]
+"""The quantities that a section has in a document, where it may be null."""
+
+
+def nothing(document: Reader) -> Quantities:
+    """Of a section whose figures are the spread of others, or are compared otherwise."""
+    return ()
+
+
+def plain(
+    document: Reader, *, section: str, title: str, result: type
+) -> Iterator[tuple[str, Quantity]]:
+    """The fields of a section's result that are numbers."""
+    here = document.maybe(section)
+    if here is None or not dataclasses.is_dataclass(result):
+        return
+    hints = typing.get_type_hints(result)
+    for name in (one.name for one in dataclasses.fields(result)):
+        kinds = set(typing.get_args(hints[name])) or {hints[name]}
+        if kinds - {type(None)} <= {int, float}:
+            yield title, Quantity(name.replace("_", " "), unit_of(name), here.number(name))
+
+
+def unit_of(field: str) -> Unit:
+    """The unit that the name of a field tells.
+
+    Examples
+    --------
+    >>> [unit_of(name) for name in ("kv_bytes", "cost_ratio", "reuse_fraction", "requests")]
+    ['bytes', 'ratio', 'share', 'count']
+    """
+    ends: dict[str, Unit] = {"bytes": "bytes", "ratio": "ratio", "fraction": "share"}
+    return ends.get(field.rpartition("_")[2], "count")
+
+
+def spread(value: float | None, *others: Iterable[float | None]) -> tuple[float, float] | None:
+    """From the least to the largest of a value and its alternatives; None without alternatives."""
+    found = [v for values in others for v in values if v is not None]
+    return None if value is None or not found else (min(value, *found), max(value, *found))
+
+
+def halves(document: Reader, name: str) -> list[float | None]:
+    """A figure of each half of the log."""
+    splits = document.maybe("splits")
+    parts = [] if splits is None else splits.rows("parts")
+    return [part.number(name) for part in parts if part.text("name").startswith("half")]
+
+
+def members(document: Reader, name: str) -> list[float | None]:
+    """A figure under each cost function of the sensitivity band."""
+    band = document.maybe("band")
+    return [] if band is None else [member.number(name) for member in band.rows("members")]
+
+
+def recommended(document: Reader) -> int | None:
+    """The recommended capacity in bytes; None where question 1 ended the run."""
+    curve = document.maybe("capacity")
+    return None if curve is None else curve.integer("recommended_bytes")
+
+
+def at_recommended(document: Reader, section: str, rows: str) -> Reader | None:
+    """The row of a section at the recommended capacity; None where there is none."""
+    here, size = document.maybe(section), recommended(document)
+    found = [] if here is None else here.rows(rows)
+    return next((row for row in found if row.integer("bytes") == size), None)
+
+
+def shown(unit: Unit, value: Value) -> str:
+    """A value in its unit; ``--`` for None.
+
+    Examples
+    --------
+    >>> shown("share", 0.5), shown("bytes", 2**30), shown("ratio", None), shown("bytes", "none")
+    ('50.0%', '1.00 GiB', '--', 'none')
+    """
+    if value is None:
+        return "--"
+    if isinstance(value, str):
+        return value
+    if unit == "bytes":
+        return gib(int(value))
+    if unit == "share":
+        return percent(value)
+    return ratio(value) if unit == "ratio" else f"{value:.6g}"
