@@ -3,7 +3,7 @@
     python proofs/check_certificate.py TRACE CERTIFICATE
 
 TRACE is the canonical trace, Mooncake JSONL (what ``cache-worthy convert LOG -o trace.jsonl``
-writes): one JSON object a line, of which only ``hash_ids`` is read. CERTIFICATE is what
+writes): one JSON object per line, of which only ``hash_ids`` is read. CERTIFICATE is what
 ``cache-worthy bound LOG --certificate FILE`` writes. Standard library only; nothing of the project
 is imported, and nothing a solver said is trusted: the references, their intervals and the bound are
 derived again from the trace in exact integers.
@@ -139,7 +139,7 @@ def integers(value: object) -> bool:
 
 
 def digest(terminal: list[int], parent: list[int]) -> str:
-    """SHA-256 of the requests: a line each, blocks numbered by first appearance, in decimal."""
+    """SHA-256 of the requests: one line each, blocks numbered by first appearance, in decimal."""
     seen = hashlib.sha256()
     for block in terminal:
         path = []
@@ -154,6 +154,29 @@ def check(
     certificate: dict[str, Any], terminal: list[int], parent: list[int], depth: list[int]
 ) -> str:
     """Evaluate the certificate; returns the sentence that it proves."""
+    require_form(certificate, terminal, parent, depth)
+    terms, closed = link_terms(certificate["links"], certificate["unit"], terminal, parent, depth)
+    certified, compulsory = evaluate(certificate, terms, terminal, parent)
+    claim = certificate.get("lower_bound")
+    if claim is not None and claim > certified:
+        raise Refused(f"the certificate claims {claim}, its prices give {certified}")
+    ratio = decimal(certified, compulsory) if compulsory else "1.000000"
+    whom = "that pins the requested path and counts hits by prefix"
+    if closed:
+        whom += ", with ancestor-closed residency"
+    return (
+        f"certified lower bound {certified}\n"
+        f"{ratio} times compulsory {compulsory}, for every demand-paging schedule {whom},\n"
+        f"at {certificate['capacity_blocks']} blocks, {len(terminal)} requests, "
+        f"{len(parent)} distinct blocks,\n"
+        f"in the costs that the certificate states, which are not checked: {described(certificate)}"
+    )
+
+
+def require_form(
+    certificate: dict[str, Any], terminal: list[int], parent: list[int], depth: list[int]
+) -> None:
+    """Refuse a certificate of another trace, or of values that prove nothing."""
     have = digest(terminal, parent)
     if certificate["trace"]["sha256"] != have:
         raise Refused(
@@ -161,15 +184,12 @@ def check(
             f"this one is {have[:16]}"
         )
     capacity: int = certificate["capacity_blocks"]
-    unit: int = certificate["unit"]
-    scale: int = certificate["denominator"]
     upto: list[int] = certificate["cost"]["cumulative"]
     prices: list[int] = certificate["prices"]
-    length = [depth[b] + 1 for b in terminal]
-    longest = max(length, default=0)
+    longest = max((depth[b] + 1 for b in terminal), default=0)
     if capacity < longest:
         raise Refused(f"capacity {capacity} is below the longest path, {longest}")
-    if unit < 1 or scale < 1:
+    if certificate["unit"] < 1 or certificate["denominator"] < 1:
         raise Refused("unit and denominator must be positive")
     if len(upto) <= longest or upto[0] != 0 or any(a > b for a, b in pairwise(upto)):
         raise Refused("cost.cumulative must start at 0, not fall, and reach the longest path")
@@ -178,19 +198,31 @@ def check(
     if min(prices, default=0) < 0:
         raise Refused("a price is negative")
 
-    extra, closed = link_terms(certificate["links"], unit, terminal, parent, depth)
+
+def evaluate(
+    certificate: dict[str, Any],
+    extra: dict[tuple[int, int], int],
+    terminal: list[int],
+    parent: list[int],
+) -> tuple[int, int]:
+    """The bound that the prices prove, and the cost of the first loads."""
+    capacity: int = certificate["capacity_blocks"]
+    unit: int = certificate["unit"]
+    scale: int = certificate["denominator"]
+    upto: list[int] = certificate["cost"]["cumulative"]
+    prices: list[int] = certificate["prices"]
     # Everything below counts in 1 / scale of the cost's own unit.
     before = [0, *accumulate(unit * p for p in prices)]
     bound = compulsory = 0
     last = [-1] * len(parent)
     for t, end in enumerate(terminal):
-        bound -= unit * prices[t] * (capacity - length[t])
         path = []
         block = end
         while block >= 0:
             path.append(block)
             block = parent[block]
         path.reverse()
+        bound -= unit * prices[t] * (capacity - len(path))
         since, running, best = -2, 0, 0
         for d, block in enumerate(path):
             cost = upto[d + 1] - upto[d]
@@ -207,21 +239,7 @@ def check(
                 running += scale * cost - (before[t] - before[s + 1]) + extra.get((t, d), 0)
                 best = max(best, running)
         bound -= best
-
-    certified = -(-bound // scale)  # costs are integers, so the optimum is
-    claim = certificate.get("lower_bound")
-    if claim is not None and claim > certified:
-        raise Refused(f"the certificate claims {claim}, its prices give {certified}")
-    ratio = decimal(certified, compulsory) if compulsory else "1.000000"
-    whom = "that pins the requested path and counts hits by prefix"
-    if closed:
-        whom += ", with ancestor-closed residency"
-    return (
-        f"certified lower bound {certified}\n"
-        f"{ratio} times compulsory {compulsory}, for every demand-paging schedule {whom},\n"
-        f"at {capacity} blocks, {len(terminal)} requests, {len(parent)} distinct blocks,\n"
-        f"in the costs that the certificate states, which are not checked: {described(certificate)}"
-    )
+    return -(-bound // scale), compulsory  # costs are integers, so the optimum is
 
 
 def decimal(part: int, whole: int) -> str:

@@ -64,7 +64,7 @@ class Instance:
         n = len(self.parent)
         if len(self.size) != n or len(self.cost) != n:
             raise InstanceError(
-                f"parent, size and cost must have one entry a node: "
+                f"parent, size and cost must have one entry per node: "
                 f"got {n}, {len(self.size)} and {len(self.cost)}"
             )
         for v, p in enumerate(self.parent):
@@ -80,8 +80,11 @@ class Instance:
         for t, v in enumerate(self.requests):
             if not (is_integer(v) and 0 <= v < n):
                 raise InstanceError(f"requests[{t}] = {v!r}: expected a node, 0..{n - 1}")
-        settled = [False] * n
-        for v in range(n):
+        self._check_acyclic()
+
+    def _check_acyclic(self) -> None:
+        settled = [False] * self.n
+        for v in range(self.n):
             walk: list[int] = []
             u: int | None = v
             while u is not None and not settled[u]:

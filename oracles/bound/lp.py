@@ -12,8 +12,8 @@ request ``t`` beside its path.
 
 Every schedule under demand paging with the requested path pinned gives a feasible point of the
 chain and A2 rows; A3 needs ancestor-closed residency as well. ``proofs/lower-bound.md`` has the
-argument. The chain form has one nonzero a group at each end and two a request; written as one
-capacity row a request it is far larger (``scripts/bench/bound.py`` measures both).
+argument. The chain form has one nonzero per group at each end and two per request; written as one
+capacity row per request it is far larger (``scripts/bench/bound.py`` measures both).
 """
 
 from __future__ import annotations
@@ -124,18 +124,14 @@ def relax(
             _cut(trace, g, cuts[i]) if i in cuts else steps(g.hull) for i, g in enumerate(groups)
         ],
     )
-    program = chain.program
     # A deeper piece of a cut group is kept only while the shallower ones are whole.
     for i in cuts:
         for j in range(1, len(chain.columns[i])):
-            _fraction_row(program, chain, (i, j), (i, j - 1))
+            chain.fraction_row((i, j), (i, j - 1))
     placed: list[tuple[Link, int]] = []
     for row in rows_wanted:
-        ends = _running_sizes(chain.pieces[row.parent_group])
-        at = ends.index(row.parent_size)
-        placed.append(
-            (row.link, _fraction_row(program, chain, (row.child, 0), (row.parent_group, at)))
-        )
+        at = _running_sizes(chain.pieces[row.parent_group]).index(row.parent_size)
+        placed.append((row.link, chain.fraction_row((row.child, 0), (row.parent_group, at))))
     answer = chain.solve(solver)
     return Relaxation(
         kept=answer.kept,
@@ -223,6 +219,12 @@ class Chain:
             pairs.extend((c, -1.0) for c in enter[t])
             pairs.extend((c, 1.0) for c in leave[t])
             self.program.row(pairs, "=", 0.0)
+
+    def fraction_row(self, low: tuple[int, int], high: tuple[int, int]) -> int:
+        """Kept fraction of piece ``low`` (span, place) <= kept fraction of piece ``high``."""
+        a, b = self.columns[low[0]][low[1]], self.columns[high[0]][high[1]]
+        n, m = self.pieces[low[0]][low[1]][0], self.pieces[high[0]][high[1]][0]
+        return self.program.row([(a, 1.0 / n), (b, -1.0 / m)], "<=", 0.0)
 
     def solve(self, solver: str | None) -> ChainAnswer:
         """Solve it to optimality; raises :class:`SolverError` otherwise."""
@@ -326,12 +328,3 @@ def _running_sizes(pieces: Sequence[tuple[int, float]]) -> list[int]:
         total += n
         out.append(total)
     return out
-
-
-def _fraction_row(
-    program: Program, chain: Chain, low: tuple[int, int], high: tuple[int, int]
-) -> int:
-    """Kept fraction of piece ``low`` <= kept fraction of piece ``high``."""
-    a, b = chain.columns[low[0]][low[1]], chain.columns[high[0]][high[1]]
-    n, m = chain.pieces[low[0]][low[1]][0], chain.pieces[high[0]][high[1]][0]
-    return program.row([(a, 1.0 / n), (b, -1.0 / m)], "<=", 0.0)

@@ -92,7 +92,7 @@ def offline_bound(
         Dependency rows beside the chain, so whom the bound covers. The ascent uses the chain only.
     solver : {"highs", "cbc"}, optional
     window : int, optional
-        Requests a window of the ascent; by default the whole program is solved up to
+        Requests per window of the ascent; by default the whole program is solved up to
         :data:`WHOLE_LP` requests, and windows of :data:`WINDOW` are used beyond.
     progress : callable, optional
         Called with one line of text now and then.
@@ -122,42 +122,9 @@ def offline_bound(
         raise OracleError("no request has a block: nothing to bound")
     grouped = grouped or group_references(trace)
     require_room(grouped.pinned, capacity)
-    tell = progress or (lambda text: None)
-    belady = tree_belady(trace, grouped, capacity).cost
-    search = _Search(trace, grouped, capacity)
-    feasible = belady
-    interrupted = False
-    if belady == grouped.compulsory:
-        search.offer([0.0] * len(grouped.pinned))  # nothing beyond compulsory is ever paid
-    else:
-        try:
-            search.offer([_one_price(grouped, capacity)] * len(grouped.pinned))
-            if window is None and len(grouped.pinned) <= WHOLE_LP:
-                tell("bound: solving the linear program")
-                answer = relax(trace, grouped, capacity, rows=rows, solver=solver)
-                search.solver = answer.solver
-                search.offer(answer.prices, answer.links)
-                kept = answer.kept
-            else:
-                kept = _ascend(search, window or WINDOW, solver, tell)
-            tell("bound: rounding")
-            feasible = min(belady, round_relaxation(trace, grouped, capacity, kept).cost)
-        except KeyboardInterrupt:
-            interrupted = True
-            search.offer_last()
-    certified = search.best
-    if certified is None:
-        raise KeyboardInterrupt  # before there was anything to keep
-    return Bound(
-        capacity=capacity,
-        compulsory=_in_cost(trace, grouped.compulsory),
-        lower=exact_bound(trace, certified),
-        belady=_in_cost(trace, belady),
-        feasible=_in_cost(trace, feasible),
-        certified=certified,
-        solver=search.solver,
-        interrupted=interrupted,
-    )
+    search = _Search(trace, grouped, capacity, progress or (lambda text: None))
+    search.run(rows, solver, window)
+    return search.bound()
 
 
 def _in_cost(trace: BlockTrace, units: int) -> int:
@@ -167,15 +134,57 @@ def _in_cost(trace: BlockTrace, units: int) -> int:
 
 
 class _Search:
-    """The best certificate so far, and the prices being worked on."""
+    """The best certificate and the cheapest schedule so far, and the prices being worked on."""
 
-    def __init__(self, trace: BlockTrace, grouped: Grouped, capacity: int) -> None:
+    def __init__(self, trace: BlockTrace, grouped: Grouped, capacity: int, tell: Progress) -> None:
         self.trace = trace
         self.grouped = grouped
         self.capacity = capacity
+        self.tell = tell
         self.best: Certified | None = None
         self.prices: list[float] = []
         self.solver = "none needed"
+        self.belady = self.feasible = tree_belady(trace, grouped, capacity).cost
+        self.interrupted = False
+
+    def run(self, rows: Rows, solver: str | None, window: int | None) -> None:
+        """Search until there is no better certificate, or a key is pressed."""
+        trace, grouped, capacity = self.trace, self.grouped, self.capacity
+        if self.belady == grouped.compulsory:
+            self.offer([0.0] * len(grouped.pinned))  # nothing beyond compulsory is ever paid
+            return
+        try:
+            self.offer([_one_price(grouped, capacity)] * len(grouped.pinned))
+            if window is None and len(grouped.pinned) <= WHOLE_LP:
+                self.tell("bound: solving the linear program")
+                answer = relax(trace, grouped, capacity, rows=rows, solver=solver)
+                self.solver = answer.solver
+                self.offer(answer.prices, answer.links)
+                kept = answer.kept
+            else:
+                kept = _ascend(self, window or WINDOW, solver)
+            self.tell("bound: rounding")
+            rounded = round_relaxation(trace, grouped, capacity, kept)
+            self.feasible = min(self.belady, rounded.cost)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if self.prices:
+                self.offer(self.prices)
+
+    def bound(self) -> Bound:
+        """What was found."""
+        if self.best is None:
+            raise KeyboardInterrupt  # before there was anything to keep
+        return Bound(
+            capacity=self.capacity,
+            compulsory=_in_cost(self.trace, self.grouped.compulsory),
+            lower=exact_bound(self.trace, self.best),
+            belady=_in_cost(self.trace, self.belady),
+            feasible=_in_cost(self.trace, self.feasible),
+            certified=self.best,
+            solver=self.solver,
+            interrupted=self.interrupted,
+        )
 
     def offer(self, prices: Sequence[float], links: Sequence[tuple[Link, float]] = ()) -> Certified:
         """Certify prices, keep them if they are the best; returns what they prove."""
@@ -184,11 +193,6 @@ class _Search:
         if self.best is None or found.bound > self.best.bound:
             self.best = found
         return found
-
-    def offer_last(self) -> None:
-        """Certify the prices being worked on."""
-        if self.prices:
-            self.offer(self.prices)
 
 
 def _one_price(grouped: Grouped, capacity: int) -> float:
@@ -209,7 +213,7 @@ def _one_price(grouped: Grouped, capacity: int) -> float:
     return 0.0
 
 
-def _ascend(search: _Search, window: int, solver: str | None, tell: Progress) -> list[float]:
+def _ascend(search: _Search, window: int, solver: str | None) -> list[float]:
     """Window coordinate ascent on the prices; returns the size kept of every group."""
     import numpy as np
 
@@ -229,7 +233,7 @@ def _ascend(search: _Search, window: int, solver: str | None, tell: Progress) ->
             a, b = max(low, 0), min(low + window, count)
             if a >= b:
                 continue
-            tell(
+            search.tell(
                 f"bound: pass {turn + 1}, request {a} of {count}, "
                 f"{before_pass / compulsory:.5f} times compulsory"
             )

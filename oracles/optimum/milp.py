@@ -1,6 +1,6 @@
 """The exact offline optimum as an integer program, independent of the dynamic program.
 
-The model is written down word for word, one variable a node and request: ``r[v, t]`` is 1 when
+The model is written down word for word, one variable per node and request: ``r[v, t]`` is 1 when
 ``v`` is resident right after request ``t``, and what is resident at ``t`` and was not before is
 loaded and paid. No interval, group or dominance argument enters, so it shares none with the dynamic
 program or with the linear program it is held against.
@@ -71,14 +71,28 @@ def solve_milp(
     """
     require_capacity(instance, capacity)
     nodes = sorted(instance.touched())
-    requests = instance.requests
-    if not requests:
+    if not instance.requests:
         return MilpAnswer(Schedule(0, ()), True, "none needed")
+    program, resident = _program(instance, capacity, nodes)
+    solution = solve(program, solver, time_limit)
+    states: list[frozenset[int]] = []
+    for here in resident:
+        if any(0.01 < solution.values[c] < 0.99 for c in here.values()):
+            raise SolverError(f"{solution.solver}: a fractional value in an integer program")
+        states.append(frozenset(u for u, c in here.items() if solution.values[c] > 0.5))
+    cost = check_schedule(instance, capacity, states)
+    return MilpAnswer(Schedule(cost, tuple(states)), solution.proved, solution.solver)
+
+
+def _program(
+    instance: Instance, capacity: int, nodes: list[int]
+) -> tuple[Program, list[dict[int, int]]]:
+    """The integer program, and the column of every node after every request."""
     # Whole numbers for the solver; a common divisor keeps them small.
     scale = lcm(*(Fraction(instance.cost[v]).denominator for v in nodes))
     program = Program()
     resident: list[dict[int, int]] = []
-    for t, v in enumerate(requests):
+    for t, v in enumerate(instance.requests):
         path = set(instance.path(v))
         here = {u: program.column(0.0, 1.0 if u in path else 0.0, 1.0, integer=True) for u in nodes}
         for u in nodes:
@@ -93,14 +107,7 @@ def solve_milp(
                 program.row([(here[u], 1.0), *before], "<=", 0.0)
         program.row([(here[u], float(instance.size[u])) for u in nodes], "<=", float(capacity))
         resident.append(here)
-    solution = solve(program, solver, time_limit)
-    states: list[frozenset[int]] = []
-    for here in resident:
-        if any(0.01 < solution.values[c] < 0.99 for c in here.values()):
-            raise SolverError(f"{solution.solver}: a fractional value in an integer program")
-        states.append(frozenset(u for u, c in here.items() if solution.values[c] > 0.5))
-    cost = check_schedule(instance, capacity, states)
-    return MilpAnswer(Schedule(cost, tuple(states)), solution.proved, solution.solver)
+    return program, resident
 
 
 def milp_cost(instance: Instance, capacity: int, solver: str | None = None) -> Number:

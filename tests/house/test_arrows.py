@@ -1,7 +1,10 @@
-"""Who may import whom. sim: sim. theory: theory. oracles: oracles and the Instance alone.
+"""Who may import whom. The layers and what stands below them are in ``pyproject.toml``.
 
-The import-linter contract holds the arrows in ``make lint``; here its contract is shown to bite on
-planted imports, and the imports are read a second time, by their text, against a stricter list.
+The import-linter contracts hold the arrows in ``make lint``; here they are shown to bite on planted
+imports. What they cannot say is read from the text: argparse stands under ``commands`` alone, the
+words of a report import results and no measurement, the transcriptions that only tests read are
+read by tests only. The imports of ``sim``, ``theory`` and ``oracles`` are read a second time,
+against a stricter list: sim: sim. theory: theory. oracles: oracles and the Instance alone.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,44 +26,56 @@ ALLOWED = {
     "oracles": ("cache_worthy.oracles", "cache_worthy.theory.instance"),
 }
 
+#: Above the layer in which it does not belong yet.
+ARGPARSE_PENDING = {"cache_worthy/measure/any_policy.py"}
 
-def project_imports(source: str) -> list[str]:
-    """Modules of the project that a source imports, wherever in it.
+
+def imported(source: str) -> Iterator[tuple[str, str]]:
+    """Module and name of everything that a source imports, wherever in it; "" for a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((module, alias.name) for alias in node.names)
+
+
+def shipped() -> dict[str, str]:
+    """Every module of the package and its text, the links in cache_worthy not followed."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for top in ("cache_worthy", *FOLDERS)
+        for path in sorted((ROOT / top).rglob("*.py"))
+        if not any(parent.is_symlink() for parent in path.parents)
+    }
+
+
+# -- sim, theory, oracles -----------------------------------------------------------------------
+
+
+def violations(folder: str, source: str) -> list[str]:
+    """Modules of the project that one of the three folders must not import.
 
     A name imported from a package may be a module: ``from cache_worthy import sim`` counts as
     ``cache_worthy.sim``.
     """
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            if module in ("cache_worthy", "cache_worthy.theory"):
-                found += [f"{module}.{alias.name}" for alias in node.names]
-            else:
-                found.append(module)
-    return [name for name in found if name.startswith(("cache_worthy", "."))]
-
-
-def violations(folder: str, source: str) -> list[str]:
-    allowed = ALLOWED[folder]
+    found = [
+        f"{module}.{name}" if module in ("cache_worthy", "cache_worthy.theory") else module
+        for module, name in imported(source)
+    ]
     return [
         name
-        for name in project_imports(source)
-        if not any(name == a or name.startswith(a + ".") for a in allowed)
+        for name in found
+        if name.startswith(("cache_worthy", "."))
+        and not any(name == a or name.startswith(a + ".") for a in ALLOWED[folder])
     ]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_import_follows_the_arrows(folder: str) -> None:
-    files = sorted((ROOT / folder).rglob("*.py"))
+    files = {name: text for name, text in shipped().items() if name.startswith(f"{folder}/")}
     assert files
-    wrong = {
-        str(path.relative_to(ROOT)): bad
-        for path in files
-        if (bad := violations(folder, path.read_text(encoding="utf-8")))
-    }
+    wrong = {name: bad for name, text in files.items() if (bad := violations(folder, text))}
     assert wrong == {}
 
 
@@ -84,6 +100,75 @@ def test_oracles_may_import_the_instance() -> None:
     assert violations("oracles", "from cache_worthy.theory import instance") == []
 
 
+# -- what the contracts cannot say --------------------------------------------------------------
+
+
+def parses_arguments(name: str, source: str) -> bool:
+    """Whether a module that is no part of the command line imports argparse."""
+    within = name.startswith("cache_worthy/commands/") or name == "cache_worthy/cli.py"
+    return not within and any(module == "argparse" for module, _ in imported(source))
+
+
+def measures(name: str, source: str) -> list[str]:
+    """What words import of the measurements that is neither a class nor a constant."""
+    if not name.startswith("cache_worthy/report/words/"):
+        return []
+    packages = ("cache_worthy.advise", "cache_worthy.measure")
+    return [
+        f"{module}.{imports}"
+        for module, imports in imported(source)
+        if module.startswith(packages) and not imports[:1].isupper()
+    ]
+
+
+def reads_transcripts(name: str, source: str) -> bool:
+    """Whether a module reads a transcription that only tests may read."""
+    within = name.startswith("oracles/transcripts/")
+    return not within and any(
+        "transcripts" in f"{module}.{imports}".split(".") for module, imports in imported(source)
+    )
+
+
+def test_argparse_is_imported_by_the_command_line_alone() -> None:
+    assert {n for n, text in shipped().items() if parses_arguments(n, text)} == ARGPARSE_PENDING
+
+
+def test_words_import_results_and_no_measurement() -> None:
+    files = shipped()
+    assert sum(name.startswith("cache_worthy/report/words/") for name in files) > 5
+    assert {n: bad for n, text in files.items() if (bad := measures(n, text))} == {}
+
+
+def test_nothing_that_is_installed_reads_the_transcriptions() -> None:
+    assert [name for name, text in shipped().items() if reads_transcripts(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "name", "line"),
+    [
+        (parses_arguments, "cache_worthy/logs/source.py", "def f():\n    import argparse"),
+        (parses_arguments, "sim/cost.py", "from argparse import Namespace"),
+        (measures, "cache_worthy/report/words/a.py", "from cache_worthy.advise.tails import tails"),
+        (measures, "cache_worthy/report/words/a.py", "import cache_worthy.measure.replays"),
+        (measures, "cache_worthy/report/words/a.py", "from cache_worthy.advise import tails"),
+        (reads_transcripts, "sim/cost.py", "from cache_worthy.oracles import transcripts"),
+        (reads_transcripts, "oracles/a.py", "import cache_worthy.oracles.transcripts.paged_pool"),
+    ],
+)
+def test_a_planted_import_is_seen(seen: Callable[[str, str], object], name: str, line: str) -> None:
+    assert seen(name, line)
+
+
+def test_what_is_allowed_is_not_seen() -> None:
+    assert not parses_arguments("cache_worthy/commands/replay.py", "import argparse")
+    line = "from cache_worthy.advise.tails import LIMIT, Tails"
+    assert not measures("cache_worthy/report/words/tails.py", line)
+    assert not reads_transcripts("oracles/transcripts/a.py", "from . import paged_pool")
+
+
+# -- the contracts ------------------------------------------------------------------------------
+
+
 def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     return subprocess.run(
@@ -91,17 +176,55 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_contract_breaks_on_planted_imports(tmp_path: Path) -> None:
+#: Where a module is planted, and what it imports.
+PLANTED = (
+    ("sim", "theory"),
+    ("sim", "errors"),
+    ("theory", "sim"),
+    ("theory.search", "oracles"),
+    ("oracles", "sim"),
+    ("oracles.bound", "theory.steps"),
+    ("logs", "console"),
+    ("logs", "measure"),
+    ("workers", "logs"),
+    ("measure", "advise.capacity"),
+    ("study", "advise.capacity"),
+    ("advise", "study"),
+    ("advise", "report"),
+    ("capture", "report.terminal"),
+    ("report.words", "commands.options"),
+    ("commands", "cli"),
+    ("logs.formats", "logs.formats.native"),
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and its contracts."""
+    folder = tmp_path_factory.mktemp("tree")
     ignore = shutil.ignore_patterns("__pycache__")
     for name in (*FOLDERS, "cache_worthy"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    clean = lint(tmp_path)
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    clean = lint(folder)
     assert clean.returncode == 0, clean.stdout
-    for folder, forbidden in (("sim", "theory"), ("theory", "sim"), ("oracles", "sim")):
-        planted = tmp_path / folder / "planted.py"
-        planted.write_text(f'"""Planted."""\n\nimport cache_worthy.{forbidden}\n', encoding="utf-8")
-        broken = lint(tmp_path)
-        assert broken.returncode == 1, broken.stdout
-        assert f"cache_worthy.{folder}.planted" in broken.stdout
-        planted.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(("package", "forbidden"), PLANTED)
+def test_the_contracts_break_on_planted_imports(tree: Path, package: str, forbidden: str) -> None:
+    planted = tree / "cache_worthy" / package.replace(".", "/") / "planted.py"
+    planted.write_text(f'"""Planted."""\n\nimport cache_worthy.{forbidden}\n', encoding="utf-8")
+    broken = lint(tree)
+    planted.unlink()
+    assert broken.returncode == 1, broken.stdout
+    assert f"cache_worthy.{package}.planted" in broken.stdout
+
+
+def test_a_module_outside_the_layers_is_refused(tree: Path) -> None:
+    planted = tree / "cache_worthy" / "planted.py"
+    planted.write_text('"""Planted."""\n', encoding="utf-8")
+    broken = lint(tree)
+    planted.unlink()
+    assert broken.returncode == 1
+    assert "planted" in broken.stdout

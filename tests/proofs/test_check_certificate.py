@@ -312,7 +312,7 @@ def test_the_checker_is_never_above_the_optimum_here() -> None:
     ("line", "broken"),
     [
         ("before[s + 1]", "before[s]"),
-        ("(capacity - length[t])", "(capacity - length[t] - 1)"),
+        ("(capacity - len(path))", "(capacity - len(path) - 1)"),
         ("best = max(best, running)", "best = running"),
         ("+ extra.get((t, d), 0)", "- extra.get((t, d), 0)"),
         ("bound += scale * cost\n                running", "bound += scale * cost + 1; running"),

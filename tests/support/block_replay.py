@@ -39,76 +39,98 @@ def _next_uses(trace: BlockTrace) -> list[list[int]]:
     return out
 
 
+class _Cache:
+    """What is resident, and the leaves in the order in which they would be evicted."""
+
+    def __init__(self, trace: BlockTrace, capacity: int) -> None:
+        blocks = len(trace.parent)
+        self.trace, self.capacity = trace, capacity
+        self.resident = bytearray(blocks)
+        self.pinned_at = [-1] * blocks
+        self.children = [0] * blocks
+        self.key: list[tuple[int, int, int] | None] = [None] * blocks
+        self.heap: list[tuple[tuple[int, int, int], int]] = []
+        self.used = self.cost = 0
+
+    def own(self, upto: Sequence[int], b: int) -> int:
+        """Size or cost of one block."""
+        above = self.trace.parent[b]
+        return upto[b] - (upto[above] if above >= 0 else 0)
+
+    def push(self, t: int, b: int) -> None:
+        key = self.key[b]
+        if key is None:
+            raise ReplayError(f"request {t}: block {b} resident without a key")
+        heapq.heappush(self.heap, (key, b))
+
+    def make_room(self, t: int, missing: int) -> None:
+        """Evict until so much fits beside what stays."""
+        while self.used + missing > self.capacity:
+            if not self.heap:
+                raise ReplayError(
+                    f"request {t}: nothing evictable, {self.used} of {self.capacity} used"
+                )
+            entry, b = heapq.heappop(self.heap)
+            outdated = not self.resident[b] or self.key[b] != entry or self.children[b]
+            if outdated or self.pinned_at[b] == t:
+                continue  # pinned leaves come back after the request
+            self.resident[b] = 0
+            self.used -= self.own(self.trace.size_upto, b)
+            above = self.trace.parent[b]
+            if above >= 0:
+                self.children[above] -= 1
+                if not self.children[above] and self.pinned_at[above] != t:
+                    self.push(t, above)
+
+    def load(self, t: int, b: int) -> None:
+        above = self.trace.parent[b]
+        if above >= 0:
+            if not self.resident[above]:
+                raise ReplayError(f"request {t}: block {b} loaded without its parent")
+            self.children[above] += 1
+        self.resident[b] = 1
+        self.used += self.own(self.trace.size_upto, b)
+        self.cost += self.own(self.trace.cost_upto, b)
+
+    def serve(self, t: int, path: Sequence[int]) -> None:
+        for b in path:
+            self.pinned_at[b] = t
+        missing = [b for b in path if not self.resident[b]]
+        self.make_room(t, sum(self.own(self.trace.size_upto, b) for b in missing))
+        for b in missing:
+            self.load(t, b)
+        if self.used > self.capacity:
+            raise ReplayError(f"request {t}: {self.used} resident, capacity {self.capacity}")
+
+
+def _wanted(
+    t: int, upcoming: int, reach: int, keep: dict[tuple[int, int], int], never: int
+) -> bool:
+    """Whether the relaxation keeps a block that reaches to ``reach`` until its next use."""
+    if upcoming == t + 1:
+        return True
+    return upcoming != never and reach <= keep.get((t, upcoming), 0)
+
+
 def replay_blocks(trace: BlockTrace, capacity: int, keep: dict[tuple[int, int], int] | None) -> int:
-    parent, size_upto, cost_upto = trace.parent, trace.size_upto, trace.cost_upto
-    blocks = len(parent)
-    resident = bytearray(blocks)
-    pinned_at = [-1] * blocks
-    resident_children = [0] * blocks
-    key: list[tuple[int, int, int] | None] = [None] * blocks
-    heap: list[tuple[tuple[int, int, int], int]] = []
+    """Cost of tree Belady, or with ``keep`` of the rounded relaxation."""
+    cache = _Cache(trace, capacity)
     never = len(trace.terminal)
-    used = cost = 0
     uses = _next_uses(trace)
     for t in range(never):
         path = trace.path(t)
-        missing = 0
-        for b in path:
-            pinned_at[b] = t
-            if not resident[b]:
-                above = parent[b]
-                missing += size_upto[b] - (size_upto[above] if above >= 0 else 0)
-        while used + missing > capacity:
-            if not heap:
-                raise ReplayError(f"request {t}: nothing evictable, {used} of {capacity} used")
-            entry, b = heapq.heappop(heap)
-            if not resident[b] or key[b] != entry or resident_children[b] or pinned_at[b] == t:
-                continue  # outdated; pinned leaves come back after the request
-            resident[b] = 0
-            above = parent[b]
-            used -= size_upto[b] - (size_upto[above] if above >= 0 else 0)
-            if above >= 0:
-                resident_children[above] -= 1
-                if not resident_children[above] and pinned_at[above] != t:
-                    k = key[above]
-                    if k is None:
-                        raise ReplayError(f"request {t}: block {above} resident without a key")
-                    heapq.heappush(heap, (k, above))
-        for b in path:
-            if resident[b]:
-                continue
-            above = parent[b]
-            if above >= 0:
-                if not resident[above]:
-                    raise ReplayError(f"request {t}: block {b} loaded without its parent")
-                resident_children[above] += 1
-            resident[b] = 1
-            used += size_upto[b] - (size_upto[above] if above >= 0 else 0)
-            cost += cost_upto[b] - (cost_upto[above] if above >= 0 else 0)
-        if used > capacity:
-            raise ReplayError(f"request {t}: {used} resident, capacity {capacity}")
-        whole = True
+        cache.serve(t, path)
+        whole = keep is not None
         for b, n in zip(path, uses[t], strict=True):
-            rank = 0
-            if keep is not None:
-                if n == t + 1:
-                    wanted = True
-                elif n == never:
-                    wanted = False
-                else:
-                    wanted = size_upto[b] <= keep.get((t, n), 0)
-                whole = whole and wanted
-                rank = 1 if whole else 0
-            key[b] = (rank, -n, -size_upto[b])
+            size = trace.size_upto[b]
+            whole = whole and _wanted(t, n, size, keep or {}, never)
+            cache.key[b] = (int(whole), -n, -size)
         for b in path:
-            if not resident_children[b]:
-                k = key[b]
-                if k is None:
-                    raise ReplayError(f"request {t}: block {b} resident without a key")
-                heapq.heappush(heap, (k, b))
+            if not cache.children[b]:
+                cache.push(t, b)
         uses[t] = []
-    _check_closed(trace, resident, used)
-    return cost
+    _check_closed(trace, cache.resident, cache.used)
+    return cache.cost
 
 
 def _check_closed(trace: BlockTrace, resident: bytearray, used: int) -> None:

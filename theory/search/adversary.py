@@ -10,7 +10,7 @@ costs differ. The closed forms are derived there and in the docstrings here, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cache_worthy.theory.algorithms import make
@@ -251,9 +251,7 @@ def play(
         ended = not algorithm.resident.issuperset(dear)
         units = len(set(requests[since:]).difference(dear))
         done.append(Phase(algorithm.cost - paid, len(requests) - since, units, ended))
-    forest = stage.forest
-    instance = Instance(forest.parent, forest.size, forest.cost, tuple(requests))
-    return Play(policy, stage, tuple(done), instance)
+    return Play(policy, stage, tuple(done), replace(stage.forest, requests=tuple(requests)))
 
 
 def lru_cycle(k: int, cost: Number, phases: int) -> Instance:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import models_check
 import pytest
+from commands import script
 
 GEOMETRY = {
     "id": "qwen3-32b",
@@ -22,9 +22,10 @@ def folder(tmp_path: Path, geometry: object, figure: object) -> str:
     return str(tmp_path)
 
 
-def test_right_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert models_check.main([folder(tmp_path, GEOMETRY, FIGURE)]) == 0
-    assert "1 models, 1 figures, 0 models differ" in capsys.readouterr().out
+def test_right_figures(tmp_path: Path) -> None:
+    done = script("check/models.py", folder(tmp_path, GEOMETRY, FIGURE))
+    assert done.returncode == 0, done.stderr
+    assert "1 models, 1 figures, 0 models differ" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,10 @@ def test_right_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     ],
 )
 def test_wrong_figures(tmp_path: Path, geometry: object, figure: object) -> None:
-    assert models_check.main([folder(tmp_path, geometry, figure)]) == 1
+    done = script("check/models.py", folder(tmp_path, geometry, figure))
+    assert done.returncode == 1
+    assert "1 models differ" in done.stdout
 
 
 def test_usage() -> None:
-    assert models_check.main([]) == 2
+    assert script("check/models.py").returncode == 2

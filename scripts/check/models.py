@@ -1,6 +1,6 @@
 """Shipped models against published geometries and bytes, model by model.
 
-usage: models_check.py FOLDER
+    python scripts/check/models.py FOLDER
 
 FOLDER holds two files of facts as kvcache-ai/kvcache-blog publishes them: geometries.json (fields of
 each model's configuration and the name of its formula) and kv_bytes_per_token.json (bytes per token at
