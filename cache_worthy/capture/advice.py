@@ -42,6 +42,7 @@ class Advisor:
     def __init__(
         self,
         every: int,
+        *,
         files: Callable[[], Sequence[Path]],
         options: Sequence[str],
         show: Callable[[str], None],
