@@ -41,6 +41,7 @@ class Advisor:
     def __init__(
         self,
         every: int,
+        *,
         files: Callable[[], Sequence[Path]],
         options: Sequence[str],
         show: Callable[[str], None],

@@ -87,7 +87,7 @@ class Proxy:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request."""
         self.recorder.counts.passed += 1
-        await _Exchange(self, scope, receive, send).run()
+        await _Exchange(self, scope, receive=receive, send=send).run()
 
 
 class BrokenOff(Exception):
@@ -97,7 +97,7 @@ class BrokenOff(Exception):
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, proxy: Proxy, scope: Message, receive: Receive, send: Send) -> None:
+    def __init__(self, proxy: Proxy, scope: Message, *, receive: Receive, send: Send) -> None:
         self.proxy, self.scope = proxy, scope
         self.receive, self.send = receive, send
         self.task = asyncio.current_task()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import json
 import queue
 import sys
@@ -229,7 +230,7 @@ class Recorder:
 
         if not self._put(self._finish, entry, tell):
             return
-        timer = loop.call_later(PATIENCE, _settle, done, False)
+        timer = loop.call_later(PATIENCE, functools.partial(_settle, done, False))
         try:
             self._behind = not await done
         finally:

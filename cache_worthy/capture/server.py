@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import logging
 import signal
 import socket
@@ -17,7 +16,6 @@ import uvicorn
 
 from cache_worthy.capture.proxy import BrokenOff, Proxy, open_session
 from cache_worthy.capture.recorder import Recorder
-from cache_worthy.errors import UsageError
 
 KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
@@ -38,43 +36,20 @@ class Settings:
     upstream : str
     grace : float
         Seconds that running requests get after the first signal.
+    say : callable
+        Takes a line for the user; must not block.
+    trace : callable or None
+        Takes a line per request; must not block.
+    ready : callable
+        Called when clients can connect.
     """
 
     sock: socket.socket
     upstream: str
     grace: float
-
-
-def bind(host: str, port: int, *, remote: bool) -> socket.socket:
-    """A socket on an address; anything but loopback needs ``remote``.
-
-    Raises
-    ------
-    UsageError
-        If the address is not loopback and ``remote`` is off, is unknown, or cannot be had.
-    """
-    listen = f"--listen {f'[{host}]' if ':' in host else host}:{port}"
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"{listen}: not an address of this machine: {error}") from error
-    if not remote and not ipaddress.ip_address(str(address[0]).split("%")[0]).is_loopback:
-        raise UsageError(
-            f"{listen}: anyone who reaches this port would use the upstream server through it, with "
-            "prompts and keys unencrypted on the way\n  use a loopback address (127.0.0.1), or add "
-            "--allow-remote if that is meant"
-        )
-    sock = socket.socket(family, kind, proto)
-    try:
-        if sys.platform != "win32":
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(address)
-    except OSError as error:
-        sock.close()
-        raise UsageError(f"{listen}: cannot listen: {error.strerror or error}") from error
-    return sock
+    say: Callable[[str], None]
+    trace: Callable[[str], None] | None
+    ready: Callable[[], None]
 
 
 class _Server(uvicorn.Server):
@@ -108,15 +83,9 @@ class _Quiet(logging.Handler):
             self._say(text)
 
 
-def serve(
-    settings: Settings,
-    recorder: Recorder,
-    say: Callable[[str], None],
-    trace: Callable[[str], None] | None,
-    ready: Callable[[], None] = lambda: None,
-) -> None:
+def serve(settings: Settings, recorder: Recorder) -> None:
     """Run until SIGINT or SIGTERM; running requests may end in the grace time, a second signal ends it."""
-    quiet = _Quiet(say)
+    quiet = _Quiet(settings.say)
     for name in ("uvicorn", "uvicorn.error", "aiohttp", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [quiet], False
@@ -124,21 +93,15 @@ def serve(
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)
     try:
-        asyncio.run(_serve(settings, recorder, say, trace, ready))
+        asyncio.run(_serve(settings, recorder))
     finally:
         sys.setswitchinterval(before)
 
 
-async def _serve(
-    settings: Settings,
-    recorder: Recorder,
-    say: Callable[[str], None],
-    trace: Callable[[str], None] | None,
-    ready: Callable[[], None],
-) -> None:
+async def _serve(settings: Settings, recorder: Recorder) -> None:
     async with open_session() as session:
         config = uvicorn.Config(
-            Proxy(settings.upstream, recorder, session, trace),
+            Proxy(settings.upstream, recorder, session, trace=settings.trace),
             interface="asgi3",
             http="h11",
             h11_max_incomplete_event_size=1 << 20,
@@ -163,7 +126,7 @@ async def _serve(
                 return
             server.should_exit = True
             if running:
-                say(
+                settings.say(
                     f"stopping: {len(running)} running requests have {settings.grace:g} seconds; "
                     "once more ends them"
                 )
@@ -175,7 +138,7 @@ async def _serve(
             except NotImplementedError:  # Windows
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
         settings.sock.listen(2048)
-        ready()
+        settings.ready()
         await server.serve(sockets=[settings.sock])
         rest = list(server.server_state.tasks)
         for task in rest:

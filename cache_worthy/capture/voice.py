@@ -1,4 +1,4 @@
-"""Lines for the user, printed by a thread of their own: a terminal that stands still stops nothing."""
+"""Lines for the user, printed by a thread of their own: a blocked terminal stops nothing."""
 
 from __future__ import annotations
 

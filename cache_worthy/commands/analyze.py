@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from cache_worthy.advise.memory import ENGINES
 from cache_worthy.advise.sections import parse_skip, skippable
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
+
+if TYPE_CHECKING:
+    from cache_worthy.advise.analysis import Options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="never show characters of prompts (WHY shows where near-identical ones diverge)",
     )
+    _add_server(parser)
+    arg.add_workers(parser)
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write the report as one self-contained page"
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="also draw the capacity curve, as .png or .svg (needs matplotlib)",
+    )
+    arg.add_output(parser)
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    """The server whose words the report speaks."""
     parser.add_argument(
         "--engine",
         choices=ENGINES,
@@ -70,16 +89,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --engine: memory of the GPUs of one replica together, for the memory flags",
     )
     arg.add_sglang_version(parser)
-    arg.add_workers(parser)
-    parser.add_argument(
-        "--html", metavar="FILE", help="also write the report as one self-contained page"
-    )
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="also draw the capacity curve, as .png or .svg (needs matplotlib)",
-    )
-    arg.add_output(parser)
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -102,17 +111,15 @@ def _check_files(args: argparse.Namespace) -> None:
         require_plot(args.plot)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Analyse and print."""
-    from cache_worthy.advise.analysis import Options, analyze
+def _options(args: argparse.Namespace) -> Options:
+    """What is asked for; what does not go together is refused before the work."""
+    from cache_worthy.advise.analysis import Options
     from cache_worthy.measure.cost_curve import load_curve
     from cache_worthy.measure.user_policy import user_factory
-    from cache_worthy.report.terminal import render
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.radix.policies import POLICIES
     from cache_worthy.sim.sglang.versions import server_for
 
-    _check_files(args)
     arg.require(
         args.gpu_gib is None or args.engine != "generic",
         f"--gpu-gib {args.gpu_gib}: only with --engine sglang or --engine vllm, whose memory flags "
@@ -140,8 +147,7 @@ def run(args: argparse.Namespace) -> int:
     curve = None if args.cost_curve is None else load_curve(args.cost_curve)
     model = load_model(args.model)
     own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
-    progress = Progress(args.quiet, args.verbose)
-    options = Options(
+    return Options(
         model=model,
         chars_per_token=args.chars_per_token,
         capacity=arg.capacity(args).in_bytes,
@@ -155,18 +161,28 @@ def run(args: argparse.Namespace) -> int:
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,
     )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Analyse and print."""
+    from cache_worthy.advise.analysis import analyze
+    from cache_worthy.report.terminal import render
+
+    _check_files(args)
+    options = _options(args)
+    progress = Progress(args.quiet, args.verbose)
     with arg.workers(args) as workers:
-        for spec in own:
+        for spec in options.own_policies:
             workers.carry(spec.partition(":")[0])
         log = arg.read_log(args)
         try:
-            analysis = analyze(log, options, progress.step, workers)
+            analysis = analyze(log, options, progress.step, workers=workers)
         finally:
             progress.done()
     if args.html is not None:
         from cache_worthy.report.html import render_html
 
-        write_output(render_html(analysis), args.html, args.force, "--html")
+        write_output(render_html(analysis), args.html, args.force, flag="--html")
     if args.plot is not None:
         from cache_worthy.report.capacity_plot import draw
 
@@ -174,7 +190,7 @@ def run(args: argparse.Namespace) -> int:
         if figure is None:
             note(f"--plot {args.plot}: not drawn, as question 1 ended the run", args.quiet)
         else:
-            write_output(figure, args.plot, args.force, "--plot")
+            write_output(figure, args.plot, args.force, flag="--plot")
     text = to_json(document("analyze", analysis)) if args.json else render(analysis)
     write_output(text, args.output, args.force)
     return 0

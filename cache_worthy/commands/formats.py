@@ -41,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.logs.formats import FORMATS
 
     check_output(args.output, args.force)
-    rows = tuple(ListedFormat(f.NAME, f.SUMMARY, f.FIELDS, f.EXAMPLE) for f in FORMATS)
+    rows = tuple(
+        ListedFormat(name=f.NAME, summary=f.SUMMARY, fields=f.FIELDS, example=f.EXAMPLE)
+        for f in FORMATS
+    )
     if args.json:
         text = to_json(document("formats", FormatList(rows)))
     else:

@@ -1,4 +1,4 @@
-"""The log that cache-worthy capture writes: what analyze makes of it, and what breaks it not.
+"""The log that cache-worthy capture writes: what analyze makes of it, and what does not break it.
 
 Rank 4, differential: the analysis of a recorded log is that of the same bodies given as a log.
 """
@@ -15,48 +15,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from bare_http import Capture, Request, Upstream, fetch
+from bare_http import Capture, Upstream, fetch
+from capture_traffic import CHAT, COMPLETIONS, MESSAGES, answers, send
 
-import cache_worthy.capture.recorder as recorder_module
 from cache_worthy.advise.sections import skippable
-from cache_worthy.capture.logfile import LogFile
-from cache_worthy.capture.recorder import Counts, Recorder
-from cache_worthy.capture.server import bind
-from cache_worthy.capture.usage import Answer, Usage
-from cache_worthy.commands.capture import _is_own, _key, summary
-from cache_worthy.errors import UsageError
-from cache_worthy.logs.blocks import Cutter
+from cache_worthy.capture.key import secret_key
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
-
-CHAT, MESSAGES, COMPLETIONS = b"/v1/chat/completions", b"/v1/messages", b"/v1/completions"
-
-
-async def answers(
-    request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """A model server: usage in its vendor's words, 429 where the prompt asks for it."""
-    body = request.body
-    if request.header(b"content-encoding") == b"gzip":
-        body = gzip.decompress(body)
-    stream = b'"stream": true' in body
-    status = 429 if b"too many" in body else 200
-    if request.target == MESSAGES:
-        usage = {"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 6}
-    else:
-        usage = {"prompt_tokens": 13, "completion_tokens": 6}
-    data = json.dumps({"usage": usage} if status == 200 else {"error": "no"}).encode()
-    kind = b"application/json"
-    if stream:
-        kind = b"text/event-stream"
-        data = b'data: {"usage": null}\n\ndata: ' + data + b"\n\ndata: [DONE]\n\n"
-    writer.write(b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
-                 % (status, kind, len(data), data))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,23 +34,6 @@ def upstream() -> Iterator[Upstream]:
     server = Upstream(answers)
     yield server
     server.close()
-
-
-def send(port: int, bodies: list[tuple[bytes, bytes]], *headers: bytes) -> None:
-    """Bodies to their paths, one after another on one connection."""
-
-    async def all_of_them() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for path, body in bodies:
-            lines = [b"POST %s HTTP/1.1" % path, b"Host: x", *headers]
-            if body[:2] == b"\x1f\x8b":
-                lines.append(b"Content-Encoding: gzip")
-            lines.append(b"Content-Length: %d" % len(body))
-            writer.write(b"\r\n".join(lines) + b"\r\n\r\n" + body)
-            assert (await fetch(reader, b"POST")).whole
-        writer.close()
-
-    asyncio.run(all_of_them())
 
 
 def traffic(count: int) -> list[tuple[bytes, dict[str, Any]]]:
@@ -218,8 +171,8 @@ def test_nothing_secret_is_written(upstream: Upstream, tmp_path: Path) -> None:
 
 def test_a_key_is_fresh_unless_it_is_kept(tmp_path: Path) -> None:
     file = str(tmp_path / "key")
-    assert _key(file, True) == _key(file, True)
-    assert len({_key(None, True), _key(None, True), _key(file, True)}) == 3
+    assert secret_key(file, True) == secret_key(file, True)
+    assert len({secret_key(None, True), secret_key(None, True), secret_key(file, True)}) == 3
 
 
 def test_runs_under_one_key_share_ids(run: Run, upstream: Upstream, tmp_path: Path) -> None:
@@ -335,247 +288,3 @@ def test_a_log_at_its_limit_keeps_whole_records(upstream: Upstream, tmp_path: Pa
     rows = running.rows()  # whole lines alone
     assert 0 < len(rows) < 12
     assert f"{len(rows)} recorded" in err
-
-
-def test_the_short_answer_while_it_runs(upstream: Upstream, tmp_path: Path) -> None:
-    running = Capture(upstream.port, tmp_path / "log.jsonl", "--analyze-every", 20)
-    body = {"model": "m", "messages": [{"role": "user", "content": "same " * 2000}]}
-    send(running.port, [(CHAT, json.dumps(body).encode())] * 25)
-    assert running.process.stdout is not None
-    first = running.process.stdout.readline()
-    send(running.port, [(CHAT, json.dumps(body).encode())])
-    code, out, err = running.stop()
-    assert code == 0, err
-    assert first.startswith("after 2")
-    assert "Caching pays" in out
-    assert "WORKLOAD" not in out
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--listen", "0.0.0.0:0"], "anyone who reaches this port"),
-        (["--listen", "8100"], "expected HOST:PORT"),
-        (["--listen", "127.0.0.1:70000"], "expected HOST:PORT"),
-        (["--upstream", "localhost:8000"], "expected http://HOST:PORT"),
-        (["--upstream", "http://me:secret@localhost"], "clients send their own"),
-        (["--upstream", "http://localhost/v1?key=secret"], "has a query"),
-        (["--key-file", "log.jsonl", "-o", "./log.jsonl"], "--key-file: is the log"),
-        (["-o", "/dev/null", "--analyze-every", "5"], "no file that can be read"),
-        (["-o", "-"], "expected a file name"),
-        (["-o", "/no/such/folder/log"], "no folder /no/such/folder"),
-        (["--append"], "give the --key-file"),
-        (["--max-body-mib", "0"], "expected an integer >= 1"),
-        (["--model", "no-such"], "no-such"),
-        (["--tokenizer", "no-such"], "unknown; expected chars"),
-    ],
-)
-def test_what_cannot_start_says_why(
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    message: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    argv = ["--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0"]
-    code, out, err = run("capture", *argv, "-o", tmp_path / "log.jsonl", *options)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert "secret" not in err
-    assert not (tmp_path / "log.jsonl").exists()
-
-
-@pytest.mark.parametrize("listen", ["127.0.0.1", "localhost", "0.0.0.0"])
-def test_a_proxy_is_no_upstream_of_itself(listen: str) -> None:
-    with bind(listen, 0, remote=True) as sock:
-        port = sock.getsockname()[1]
-        for host in ("127.0.0.1", "localhost"):
-            assert _is_own(f"http://{host}:{port}/v1", listen, sock)
-        for url in (
-            f"http://127.0.0.1:{port - 1}",
-            f"http://192.0.2.1:{port}",
-            "https://localhost",
-        ):
-            assert not _is_own(url, listen, sock)
-
-
-def test_an_existing_log_is_never_overwritten(run: Run, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    log.write_text("mine\n", encoding="utf-8")
-    argv = ("--upstream", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "-o", log)
-    assert "exists; a log is never overwritten" in run("capture", *argv)[2]
-    assert log.read_text(encoding="utf-8") == "mine\n"
-    key = tmp_path / "key"
-    key.write_text("short\n", encoding="ascii")
-    assert "expected at least 16" in run("capture", *argv, "--append", "--key-file", key)[2]
-
-
-def test_without_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "aiohttp", None)
-    argv = ("--upstream", "http://127.0.0.1:9", "-o", tmp_path / "log.jsonl")
-    code, _, err = run("capture", *argv)
-    assert code == 2
-    assert err == (
-        "cache-worthy: capture needs packages that are not installed; pip install "
-        "'cache-worthy[capture]'\n"
-    )
-
-
-def test_two_writers_of_one_log(tmp_path: Path) -> None:
-    log = LogFile(tmp_path / "log.jsonl")
-    with pytest.raises(UsageError, match="another capture writes to it"):
-        LogFile(tmp_path / "log.jsonl", append=True)
-    log.close()
-    LogFile(tmp_path / "log.jsonl", append=True).close()
-
-
-def test_a_log_that_others_move_begins_anew(tmp_path: Path) -> None:
-    """No record goes where no name leads; a log that was cut short goes on at its new end."""
-    path = tmp_path / "log.jsonl"
-    log = LogFile(path)
-    log.write(b"1\n")
-    path.rename(tmp_path / "old")
-    log.write(b"2\n")
-    assert (tmp_path / "old").read_bytes() + path.read_bytes() == b"1\n2\n"
-    path.unlink()
-    log.write(b"3\n")
-    assert path.read_bytes() == b"3\n"
-    assert path.stat().st_mode & 0o077 == 0
-    path.rename(tmp_path / "older")
-    path.write_bytes(b"by another hand")
-    log.write(b"4\n")
-    assert path.read_bytes() == b"by another hand\n4\n"
-    path.write_bytes(b"")
-    log.write(b"5\n")
-    log._take_back(0)  # what a full disk does next must know the new length
-    assert path.read_bytes() == b"5\n"
-    assert log.files == [path]
-    log.close()
-
-
-def test_a_log_in_pieces_and_one_without_are_one_log(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    for piece, name in ((4, "log-00001"), (None, "log"), (4, "log-00002")):
-        if path.parent.joinpath("log-00001.jsonl").exists():
-            with pytest.raises(UsageError, match="exists; a log is never overwritten"):
-                LogFile(path, piece=piece)
-        log = LogFile(path, append=True, piece=piece)
-        log.write(b"1\n")
-        assert (tmp_path / f"{name}.jsonl").read_bytes() == b"1\n"
-        log.close()
-    assert [p.name for p in log.files] == ["log.jsonl", "log-00001.jsonl", "log-00002.jsonl"]
-
-
-def test_what_the_end_says(upstream: Upstream, tmp_path: Path) -> None:
-    """The next command can be typed as it stands; who recorded nothing learns what is recorded."""
-    running = Capture(upstream.port, tmp_path / "my log.jsonl")
-    send(running.port, [(CHAT, b'{"model": "m", "prompt": "a"}')])
-    assert f"next: cache-worthy analyze '{running.log}'" in running.stop()[2]
-    assert "none was a POST to .../chat/completions" in summary(Counts(passed=1), 4.0, "chars")[1]
-    assert len(summary(Counts(passed=1, recorded=1), 4.0, "chars")) == 1
-
-
-EVENTS = (
-    b'event: message_start\ndata: {"message": {"usage": {"input_tokens": 5, '
-    b'"cache_read_input_tokens": 30, "output_tokens": 1}}}\n\n'
-    b'data: {"usage": null}\r\n\r\ndata: {"text": "\\"usage\\": {"}\n\n'
-    b'event: message_delta\ndata: {"usage": {"output_tokens": 12}}\n\n'
-    b"event: message_stop\ndata: {}\n\n"
-)
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 64, 10_000])
-@pytest.mark.parametrize("packed", [False, True])
-def test_usage_in_pieces_of_any_size(size: int, packed: bool) -> None:
-    data = gzip.compress(EVENTS) if packed else EVENTS
-    answer = Answer(b"text/event-stream; charset=utf-8", b"gzip" if packed else b"")
-    for at in range(0, len(data), size):
-        answer.feed(data[at : at + size])
-    assert answer.usage() == Usage(prompt=35, output=12, cached=30)
-    assert answer.ended
-
-
-def test_usage_that_cannot_be_read_is_none() -> None:
-    for kind, encoding, data in (
-        (b"application/json", b"", b'{"usage": {"prompt_tokens": -1}, "x": ['),
-        (b"application/json", b"", b"[" * 900),
-        (b"application/json", b"gzip", b"not gzip"),
-        (b"application/json", b"br", b'{"usage": {"prompt_tokens": 3}}'),
-        (
-            b"application/json",
-            b"",
-            b'{"usage": {"prompt_tokens": 3}, "x": "' + b"y" * 300_000 + b'"}',
-        ),
-        (b"text/plain", b"", b'{"usage": {"prompt_tokens": 3}}'),
-        (b"text/event-stream", b"", b'data: {"usage": {"prompt_tokens"\n\ndata: {"usage": {}}\n\n'),
-        (
-            b"text/event-stream",
-            b"",
-            b'data: {"usage": {"prompt_tokens": 3}, "x": "' + b"y" * 3_000_000 + b'"}\n',
-        ),
-    ):
-        answer = Answer(kind, encoding)
-        for at in range(0, len(data), 500_000):
-            answer.feed(data[at : at + 500_000])
-        assert answer.usage() == Usage()
-
-
-def test_usage_at_the_end_of_a_long_answer() -> None:
-    fake = json.dumps('"usage": {"prompt_tokens": 4}')
-    data = (
-        b'{"x": "' + b"y" * 500_000 + b'", "usage" : {"prompt_tokens": 3}, "z": %s}' % fake.encode()
-    )
-    for size in (1000, 100_000, 1_000_000):
-        answer = Answer(b"application/json", b"")
-        for at in range(0, len(data), size):
-            answer.feed(data[at : at + size])
-        assert answer.usage() == Usage(prompt=3)
-
-
-class _Stuck:
-    """A log on a disk that stands still until it is let go."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-        self.written: list[bytes] = []
-
-    def write(self, record: bytes) -> None:
-        self.go.wait(30)
-        self.written.append(record)
-
-
-def test_a_disk_that_stands_still_delays_one_answer_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first end of an answer waits a quarter of a second, the next ones not at all; no more wait
-    for the disk than may, and all of those are written when it goes on."""
-    monkeypatch.setattr(recorder_module, "WAITING", 50)
-    log, said = _Stuck(), list[str]()
-    recorder = Recorder(
-        cast(LogFile, log),
-        Cutter(ReadOptions(), intern=False),
-        bytes(32),
-        keep_text=False,
-        longest=1 << 20,
-        say=said.append,
-    )
-
-    async def one() -> float:
-        entry = recorder.begin("")
-        began = time.monotonic()
-        if recorder.take(entry, b'{"prompt": "a"}') and recorder.body_done(entry):
-            await recorder.finish(entry)
-        return time.monotonic() - began
-
-    async def many() -> list[float]:
-        return [await one() for _ in range(100)]
-
-    took = asyncio.run(many())
-    assert 0.2 < took[0] < 2
-    assert sum(took[1:]) < 1
-    log.go.set()
-    assert recorder.close(10)
-    assert len(log.written) == recorder.counts.recorded > 20
-    assert recorder.counts.recorded + recorder.counts.no_room == 100
-    times = [json.loads(line)["timestamp"] for line in log.written]
-    assert times == sorted(set(times))
-    assert said == []
