@@ -51,8 +51,16 @@ SAME: Mapping[str, str] = {
     "llama4": "llama4_text",
     "minimax_m3_vl": "minimax_m3",
     "mistral3": "mistral",
+    "qwen2_5_vl": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen2_vl": "qwen2",
+    "qwen2_vl_text": "qwen2",
     "qwen3_5": "qwen3_5_text",
     "qwen3_5_moe": "qwen3_5_moe_text",
+    "qwen3_vl": "qwen3",
+    "qwen3_vl_moe": "qwen3_moe",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "qwen3_vl_text": "qwen3",
 }
 """Model types whose text model is another's."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.fields import Fields, checked, shown
 from cache_worthy.sim.models.geometry import FeedForward, Geometry, LayerGroup, groups_of
@@ -260,11 +262,9 @@ def read_gemma4(fields: Fields) -> Geometry:
                 heads, kv_heads, width, value_dim=width, reach=reach, stores=own, small=small
             )
         wide = fields.flag("use_double_wide_mlp") and not own
-        feed_forward = FeedForward(
-            inner * (2 if wide else 1),
-            experts=moe.experts,
-            active=moe.active,
-            expert_width=moe.expert_width,
+        feed_forward = replace(
+            moe,
+            width=inner * (2 if wide else 1),
             small=moe.experts + d_model if moe.experts else 0,
         )
         norms = (7 if moe.experts else 4) + bool(per_layer)
@@ -274,13 +274,9 @@ def read_gemma4(fields: Fields) -> Geometry:
 
     geometry = outside(fields, groups_of(layer(i, kind) for i, kind in enumerate(kinds)), tied=True)
     table = fields.integer("vocab_size_per_layer_input", geometry.vocabulary)
-    return Geometry(
-        geometry.groups,
-        d_model,
-        geometry.vocabulary,
-        tied=geometry.tied,
+    return replace(
+        geometry,
         small=d_model + per_layer,
         lookups=table * layers * per_layer,
         projections=d_model * layers * per_layer,
-        context=geometry.context,
     )

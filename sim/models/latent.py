@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.fields import Fields, checked, shown
 from cache_worthy.sim.models.geometry import FeedForward, Geometry, LayerGroup, groups_of
@@ -20,21 +22,6 @@ def latent_of(fields: Fields, *, gated: bool = False) -> Latent:
         value_dim=fields.integer("v_head_dim"),
         q_rank=fields.optional("q_lora_rank"),
         gated=gated,
-    )
-
-
-def with_indexer(plain: Latent, *, index: Indexer | None, most: int | None) -> Latent:
-    """The same, where queries see what an indexer chose."""
-    return Latent(
-        plain.heads,
-        plain.kv_rank,
-        plain.rope,
-        nope=plain.nope,
-        value_dim=plain.value_dim,
-        q_rank=plain.q_rank,
-        gated=plain.gated,
-        index=index,
-        most=most,
     )
 
 
@@ -69,8 +56,7 @@ def read_latent(fields: Fields) -> Geometry:
         most = fields.integer("index_topk")
         index = Indexer(fields.integer("index_n_heads"), fields.integer("index_head_dim"), most)
         mixers = [
-            with_indexer(plain, index=index if own else None, most=most)
-            for own in _own_indexers(fields)
+            replace(plain, index=index if own else None, most=most) for own in _own_indexers(fields)
         ]
     layers = zip(mixers, _feed_forwards(fields, router_bias=router_bias), strict=True)
     return outside(fields, groups_of(LayerGroup(1, *layer) for layer in layers), tied=False)
@@ -99,14 +85,7 @@ def read_kimi_linear(fields: Fields) -> Geometry:
     sparse = mixture(fields, router_bias=True)
     inner = fields.optional("routed_expert_hidden_size")
     if inner is not None:
-        sparse = FeedForward(
-            experts=sparse.experts,
-            active=sparse.active,
-            expert_width=sparse.expert_width,
-            shared_width=sparse.shared_width,
-            expert_dim=inner,
-            small=sparse.small,
-        )
+        sparse = replace(sparse, expert_dim=inner)
     dense = FeedForward(fields.integer("intermediate_size"))
     # Residual attention over blocks of layers: a norm and a vector before each half of a layer.
     norms = 6 if "attn_res_block_size" in fields else 2

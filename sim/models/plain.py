@@ -63,8 +63,10 @@ TRAITS: Mapping[str, Traits] = {
     "cohere": Traits(norms=1, qk_norm="full", qk_norm_flag="use_qk_norm", bias="flag", tied=True),
     "cohere2": Traits(norms=1, bias="flag", tied=True, pattern=4),
     "cohere2_moe": Traits(norms=1, bias="flag", tied=True, pattern=4, experts=True),
+    "gemma": Traits(bias="flag", tied=True),
     "gemma2": Traits(norms=4, bias="flag", tied=True, pattern=2),
     "gemma3_text": Traits(norms=4, qk_norm="head", bias="flag", tied=True, pattern=6),
+    "glm4": Traits(norms=4, bias="flag_qkv"),
     "glm4_moe": Traits(
         qk_norm="head",
         qk_norm_flag="use_qk_norm",
@@ -73,6 +75,8 @@ TRAITS: Mapping[str, Traits] = {
         router_bias=True,
     ),
     "gpt_oss": Traits(bias="all", pattern=2, experts=True, expert_bias=True, sinks=True),
+    "granite": Traits(bias="flag"),
+    "granitemoe": Traits(bias="flag", experts=True),
     "llama": Traits(bias="flag"),
     "minimax_m2": Traits(
         qk_norm="full", qk_norm_flag="use_qk_norm", experts=True, router_bias=True
@@ -81,11 +85,14 @@ TRAITS: Mapping[str, Traits] = {
     "ministral3": Traits(everywhere=True),
     "mixtral": Traits(everywhere=True, experts=True),
     "olmo2": Traits(qk_norm="full", bias="flag"),
+    "olmo3": Traits(qk_norm="full", bias="flag"),
+    "olmoe": Traits(qk_norm="full", bias="flag", experts=True),
     "phi3": Traits(everywhere=True),
     "qwen2": Traits(bias="qkv"),
     "qwen2_moe": Traits(bias="qkv", experts=True),
     "qwen3": Traits(qk_norm="head", bias="flag"),
     "qwen3_moe": Traits(qk_norm="head", bias="flag", experts=True),
+    "seed_oss": Traits(bias="flag_qkv"),
     "smollm3": Traits(bias="flag", tied=True),
 }
 

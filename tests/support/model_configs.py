@@ -234,3 +234,25 @@ KIMI_K25: Config = {
         "vocab_size": 163840,
     },
 }
+OLMOE: Config = {
+    "model_type": "olmoe",  # OLMoE-1B-7B
+    "hidden_size": 2048,
+    "intermediate_size": 1024,
+    "num_attention_heads": 16,
+    "num_experts": 64,
+    "num_experts_per_tok": 8,
+    "num_hidden_layers": 16,
+    "num_key_value_heads": 16,
+    "vocab_size": 50304,
+    "tie_word_embeddings": False,
+}
+GEMMA: Config = {
+    "model_type": "gemma",  # gemma-2b
+    "head_dim": 256,
+    "hidden_size": 2048,
+    "intermediate_size": 16384,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 18,
+    "num_key_value_heads": 1,
+    "vocab_size": 256000,
+}

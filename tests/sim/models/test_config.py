@@ -10,6 +10,7 @@ import pytest
 from model_configs import (
     COHERE2,
     DEEPSEEK,
+    GEMMA,
     GEMMA3,
     GLM4_MOE,
     GPT_OSS,
@@ -17,6 +18,7 @@ from model_configs import (
     LLAMA,
     MISTRAL_V01,
     MIXTRAL,
+    OLMOE,
     PHI3,
     QWEN2,
     QWEN2_MOE,
@@ -43,6 +45,8 @@ READ: list[tuple[dict[str, Any], int | None, int | None, str]] = [
     (GLM4_MOE, None, 188_416, "gqa, moe"),
     (MIXTRAL, 46_702_792_704, 131_072, "gqa, moe"),
     (MISTRAL_V01, 7_241_732_096, None, "sliding window"),
+    (OLMOE, 6_919_161_856, 131_072, "gqa, moe"),
+    (GEMMA, 2_506_172_416, 18_432, "gqa"),
     (QWEN3_NEXT, None, 24_576, "linear attention + gqa, moe"),
     (KIMI_K25, None, 70_272, "mla, moe"),
 ]
