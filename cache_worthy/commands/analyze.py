@@ -99,7 +99,7 @@ def _check_files(args: argparse.Namespace) -> None:
         )
         check_output(target, args.force, flag)
     if args.plot is not None:
-        from cache_worthy.report.capacity_plot import require_plot
+        from cache_worthy.report.picture import require_plot
 
         require_plot(args.plot)
 
@@ -110,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.advise.policy import user_factory
     from cache_worthy.documents import document
     from cache_worthy.measure.cost_curve import load_curve
+    from cache_worthy.report.build import build, plot
     from cache_worthy.report.terminal import render
     from cache_worthy.sim.cost import load_model
     from cache_worthy.sim.radix.policies import POLICIES
@@ -166,18 +167,17 @@ def run(args: argparse.Namespace) -> int:
             analysis = analyze(log, options, progress.step, workers)
         finally:
             progress.done()
-    if args.html is not None:
+    report = None if args.json and args.html is None else build(analysis)
+    if args.html is not None and report is not None:
         from cache_worthy.report.html import render_html
 
-        write_output(render_html(analysis), args.html, args.force, "--html")
+        write_output(render_html(report), args.html, args.force, "--html")
     if args.plot is not None:
-        from cache_worthy.report.capacity_plot import draw
-
-        figure = draw(analysis, args.plot)
+        figure = plot(analysis, args.plot)
         if figure is None:
             note(f"--plot {args.plot}: not drawn, as question 1 ended the run", args.quiet)
         else:
             write_output(figure, args.plot, args.force, "--plot")
-    text = to_json(document("analyze", analysis)) if args.json else render(analysis)
+    text = to_json(document("analyze", analysis)) if args.json or report is None else render(report)
     write_output(text, args.output, args.force)
     return 0
