@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw the capacity curve, as .png or .svg (needs matplotlib)",
+        help="also draw the capacity curve, as .svg or .png (the second needs the extra plot)",
     )
     arg.add_output(parser)
 

@@ -78,10 +78,9 @@ class CapacityChart:
         most = max(p.value + p.error for p in (*self.curve, *self.best)) - 1
         plane = _Plane.over(
             drawing,
-            low,
-            high if high > low else 2 * low,
-            max(most, 0.001),
-            14.0 * len(self.marks) + 8,
+            (low, high if high > low else 2 * low),
+            most=max(most, 0.001),
+            top=14.0 * len(self.marks) + 8,
         )
         plane.axes(drawing)
         if self.steps:
@@ -129,16 +128,16 @@ class _Plane:
     ceiling: float
 
     @classmethod
-    def over(cls, drawing: Drawing, low: int, high: int, most: float, top: float) -> _Plane:
-        """The plane that holds costs up to ``1 + most``."""
+    def over(cls, drawing: Drawing, span: tuple[int, int], *, most: float, top: float) -> _Plane:
+        """The plane of capacities from ``span[0]`` to ``span[1]`` and costs up to ``1 + most``."""
         step = nice_step(most, 6)
         return cls(
             left=44.0,
             right=drawing.width - 14.0,
             top=top,
             foot=drawing.height - 44.0,
-            low=low,
-            high=high,
+            low=span[0],
+            high=span[1],
             step=step,
             ceiling=1 + step * math.ceil(most / step - 1e-9),
         )

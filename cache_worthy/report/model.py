@@ -6,8 +6,9 @@ writer and the HTML writer render every section. All text is plain: the writers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 from cache_worthy.report.drawing import Drawing
 
@@ -130,6 +131,7 @@ class Table:
 
     key: str
     caption: str
+    _: KW_ONLY
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     chosen: int | None = None
@@ -138,9 +140,9 @@ class Table:
 def table(
     key: str,
     caption: str,
+    *,
     columns: Sequence[str | Column],
     rows: Iterable[Sequence[str | Cell]],
-    *,
     chosen: int | None = None,
 ) -> Table:
     """A table of plain strings, where nothing more need be said of a column or a cell.
@@ -155,7 +157,7 @@ def table(
     for row in cells:
         if len(row) != len(heads):
             raise ValueError(f"table {key}: {len(row)} cells in a row, {len(heads)} columns")
-    return Table(key, caption, heads, cells, chosen)
+    return Table(key, caption, columns=heads, rows=cells, chosen=chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +179,21 @@ class Figure:
         The text alternative.
     draw : callable
         Of :mod:`cache_worthy.report.charts`: the drawing for a wide page, or a narrow one.
-    legend : tuple of Legend
-    caption : str
     numbers : tuple of Table
         Folded below the figure on a page; what a terminal shows instead of it.
+    caption : str
+    legend : tuple of Legend
     in_terminal : bool
         Whether a terminal shows the numbers.
     """
 
     title: str
     description: str
+    _: KW_ONLY
     draw: Callable[[bool], Drawing]
-    legend: tuple[Legend, ...]
-    caption: str
     numbers: tuple[Table, ...]
+    caption: str
+    legend: tuple[Legend, ...] = ()
     in_terminal: bool = True
 
 
@@ -221,7 +224,8 @@ class Section:
 
     key: str
     title: str
-    about: str
+    _: KW_ONLY
+    about: str = ""
     parts: tuple[Part, ...]
 
 
@@ -240,6 +244,11 @@ class Report:
         What the numbers are not.
     document : str
         The JSON document of the same result, for a page to carry along.
+
+    Raises
+    ------
+    ValueError
+        If two sections, tables or facts have the same key.
     """
 
     title: str
@@ -249,3 +258,16 @@ class Report:
     sections: tuple[Section, ...]
     footer: str
     document: str
+
+    def __post_init__(self) -> None:
+        """Keys are anchors of a page."""
+        twice = [key for key, n in Counter(self._keys()).items() if n > 1]
+        if twice:
+            raise ValueError(f"keys that occur twice in a report: {', '.join(twice)}")
+
+    def _keys(self) -> Iterator[str]:
+        for section in (self.short, *self.sections):
+            yield section.key
+            for part in section.parts:
+                tables = part.numbers if isinstance(part, Figure) else (part,)
+                yield from (p.key for p in tables if isinstance(p, Facts | Table))

@@ -62,7 +62,6 @@ def picture(figure: Figure, heads: Sequence[str], target: str) -> bytes:
     return bytes(
         resvg_py.svg_to_bytes(
             svg_string=text,
-            background="#ffffff",
             zoom=ZOOM,
             skip_system_fonts=True,
             font_dirs=[str(fonts)],
@@ -79,6 +78,7 @@ def standalone(figure: Figure, heads: Sequence[str]) -> str:
     top = MARGIN + LINE * (len(heads) + (legend[-1][1] + 1 if legend else 0))
     height = top + inner.height + LINE * len(caption) + MARGIN
     page = Drawing(WIDE + 2 * MARGIN, height)
+    page.add('<rect width="100%" height="100%" fill="#ffffff"/>')
     for n, head in enumerate(heads):
         page.label(MARGIN, MARGIN + LINE * (n + 0.7), head, css="label strong")
     for x, row, shape, colour, words in legend:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cache_worthy.report.model import (
     Answer,
@@ -24,7 +25,10 @@ TEXT = 72
 """Columns of prose: a full line is hard to read."""
 
 LABEL = 17
-"""Columns of a name before its value."""
+"""The least columns of a name before its value; longer names move the values of their like."""
+
+_LONGEST_LABEL = 28
+"""The most; a name that is longer stands on a line of its own."""
 
 _TEXT_COLUMN = 12
 """The least width to which a column of words is wrapped."""
@@ -33,18 +37,17 @@ _TEXT_COLUMN = 12
 def render(report: Report) -> str:
     """A whole report."""
     lines = [line for section in (report.short, *report.sections) for line in _section(section)]
-    lines += ["", *_wrap(report.footer, TEXT, "  ")]
-    return plain("\n".join(lines) + "\n")
+    lines += ["", *_wrap(report.footer, TEXT, first="  ")]
+    return "\n".join(lines) + "\n"
 
 
 def render_parts(parts: Sequence[Part]) -> str:
     """Parts without a section around them: what a command prints that is no report."""
-    lines = [line for part in parts for line in _part(part)]
-    return plain("\n".join(lines).strip("\n") + "\n")
+    return "\n".join(_parts(parts)) + "\n"
 
 
 def plain(text: str) -> str:
-    """A report without characters that a terminal would act on; those of its lines stay.
+    """A text without characters that a terminal would act on; line feeds stay.
 
     Names of files, models and fields are other people's: an escape sequence in one must not reach
     the terminal.
@@ -59,34 +62,53 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
-def _section(section: Section) -> list[str]:
+def _section(section: Section) -> Iterator[str]:
     head = section.title.upper() + (f"   {section.about}" if section.about else "")
-    first, *rest = _wrap(head, COLUMNS, "  ", "    ")
-    lines = ["", first, *rest, "  " + "-" * (TEXT - 2)]
-    for n, part in enumerate(section.parts):
-        new = _part(part)
-        if new and n == 0 and not new[0]:
-            new = new[1:]  # the title has just been underlined
-        lines += new
-    return lines
+    yield ""
+    yield from _wrap(head, COLUMNS, first="  ", rest="    ")
+    yield "  " + "-" * (TEXT - 2)
+    yield from _parts(section.parts)
 
 
-def _part(part: Part) -> list[str]:
-    """The lines of one part; a blank line stands before what begins a new thought."""
+def _parts(parts: Sequence[Part]) -> Iterator[str]:
+    """The lines of parts, and a blank line before what begins a new thought."""
+    before: Part | None = None
+    for part in parts:
+        lines = list(_part(part))
+        if not lines:
+            continue
+        if before is not None and (_apart(before) or _apart(part) or _heads(part)):
+            yield ""
+        yield from lines
+        before = part
+
+
+def _apart(part: Part) -> bool:
+    """Whether blank lines stand around a part."""
+    return isinstance(part, Table | Figure) or (isinstance(part, Prose) and part.note)
+
+
+def _heads(part: Part) -> bool:
+    """Whether a blank line stands before a part, and none behind it."""
+    return isinstance(part, Answer | Heading)
+
+
+def _part(part: Part) -> Sequence[str]:
+    """The lines of one part."""
     if isinstance(part, Prose):
-        return [*[""] * part.note, *_wrap(part.text, TEXT, "    ")]
+        return _wrap(part.text, TEXT, first="    ")
     if isinstance(part, Answer):
-        verdict = f"{part.verdict.upper()} {part.rest}".strip()
-        return ["", *_named(part.label.upper(), verdict)]
+        return _named(part.label.upper(), f"{part.verdict.upper()} {part.rest}".strip())
     if isinstance(part, Heading):
-        return ["", f"  {part.text}"]
+        return [f"  {plain(part.text)}", "  " + "-" * len(plain(part.text))]
     if isinstance(part, Facts):
-        return [line for name, text in part.rows for line in _named(name, text)]
+        column = max((len(plain(name)) + 2 for name, _ in part.rows), default=0)
+        column = max(LABEL, min(column, _LONGEST_LABEL))
+        return [line for name, text in part.rows for line in _named(name, text, column)]
     if isinstance(part, Table):
         return _captioned(part)
     if isinstance(part, Figure):
-        numbers = part.numbers if part.in_terminal else ()
-        return [line for one in numbers for line in _captioned(one)]
+        return list(_parts(part.numbers if part.in_terminal else ()))
     if isinstance(part, Command):
         return command_lines(part)
     if isinstance(part, Tiles):
@@ -95,22 +117,24 @@ def _part(part: Part) -> list[str]:
 
 
 def _captioned(table: Table) -> list[str]:
-    caption = _wrap(table.caption, COLUMNS, "  ") if table.caption else []
-    return ["", *caption, *table_lines(table)]
+    caption = _wrap(table.caption, COLUMNS, first="  ") if table.caption else []
+    return [*caption, *table_lines(table)]
 
 
-def _named(name: str, text: str) -> list[str]:
-    """A value behind its name."""
-    if len(name) >= LABEL:
-        return _wrap(text, COLUMNS, f"  {name}  ", " " * (LABEL + 2))
-    return _wrap(text, COLUMNS, f"  {name:<{LABEL}}", " " * (LABEL + 2))
+def _named(name: str, text: str, column: int = LABEL) -> list[str]:
+    """A value behind its name, or below it where the name is too long."""
+    name, indent = plain(name), " " * (column + 2)
+    if len(name) + 2 > column:
+        own = _wrap(name, COLUMNS, first="  ", rest="    ")
+        return [*own, *_wrap(text, COLUMNS, first=indent)]
+    return _wrap(text, COLUMNS, first=f"  {name:<{column}}", rest=indent)
 
 
 def command_lines(command: Command) -> list[str]:
     """Options behind a label, broken between two of them where the line would be too long."""
     indent = LABEL + 2 if command.label else 6
-    lines = [f"    {command.label}".ljust(indent)]
-    for n, option in enumerate(command.text.replace(" --", "\n--").splitlines()):
+    lines = [f"    {plain(command.label)}".ljust(indent)]
+    for n, option in enumerate(plain(command.text).replace(" --", "\n--").splitlines()):
         if n and len(lines[-1]) + len(option) + 3 > COLUMNS:
             lines[-1] += " \\"
             lines.append(" " * indent + option)
@@ -123,66 +147,75 @@ def table_lines(table: Table) -> list[str]:
     """A table in at most 80 columns.
 
     Columns are as wide as they must be, two apart and one apart where that is too wide. Then spare
-    columns are left out, then text is wrapped: in the last column of words, else in the first.
+    columns are left out, then text is wrapped, the last column of words first, the names of the rows
+    at the end.
     """
-    shown = list(range(len(table.columns)))
     cells = [[_lines(c.head) for c in table.columns]]
     cells += [[_lines(c.text) for c in row] for row in table.rows]
-    room = COLUMNS - 2
-    widths = _widths(cells)
-    for gap in (2, 1):
-        if _total(widths, shown, gap) <= room:
-            break
-    else:
-        shown = [n for n in shown if not table.columns[n].spare]
-        over = _total(widths, shown, gap) - room
+    widths = [
+        max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
+    ]
+    shown, gap = _fit(table, widths)
+    names = shown[0]
+    words = [n for n in shown if table.columns[n].words and n != names]
+    for n in (*reversed(words), names):
+        over = _total(widths, shown, gap) - (COLUMNS - 2)
         if over > 0:
-            text = [n for n in shown if table.columns[n].words and n]
-            column = text[-1] if text else shown[0]
-            widths[column] = max(_TEXT_COLUMN, widths[column] - over)
+            widths[n] = max(min(widths[n], _TEXT_COLUMN), widths[n] - over)
             for row in cells:
-                row[column] = [part for line in row[column] for part in _fold(line, widths[column])]
-    left = {n for n in shown if table.columns[n].words}
-    if not all(row[0].text[:1].isdigit() for row in table.rows):
-        left.add(shown[0])  # names, and no numbers
+                row[n] = [part for line in row[n] for part in _fold(line, widths[n])]
+            widths[n] = max(len(line) for row in cells for line in row[n])
+    left = {*words}
+    if not all(row[names].text[:1].isdigit() for row in table.rows):
+        left.add(names)  # names, and no numbers
+    columns = [f"{'<' if n in left else '>'}{widths[n]}" for n in shown]
     lines = []
     for number, row in enumerate(cells):
         height = max(len(row[n]) for n in shown)
         for level in range(height):
-            parts = []
-            for n in shown:
-                # Heads stand on the line below them, cells below theirs.
-                skip = height - len(row[n]) if number == 0 else 0
-                shown_text = row[n][level - skip] if 0 <= level - skip < len(row[n]) else ""
-                parts.append(f"{shown_text:{'<' if n in left else '>'}{widths[n]}}")
-            lines.append(("  " + (" " * gap).join(parts)).rstrip())
+            # Heads stand on the line below them, cells below theirs.
+            texts = (_at(row[n], level - (height - len(row[n])) * (number == 0)) for n in shown)
+            line = (" " * gap).join(map(format, texts, columns))
+            lines.append(f"  {line}".rstrip())
     return lines
 
 
-def _lines(text: str) -> list[str]:
-    return plain(text).split("\n")
-
-
-def _widths(cells: Sequence[Sequence[Sequence[str]]]) -> list[int]:
-    return [
-        max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
-    ]
+def _fit(table: Table, widths: Sequence[int]) -> tuple[list[int], int]:
+    """The columns that are shown, and the spaces between them."""
+    everything = list(range(len(table.columns)))
+    needed = [n for n in everything if not table.columns[n].spare]
+    for shown in (everything, needed):
+        for gap in (2, 1):
+            if _total(widths, shown, gap) <= COLUMNS - 2:
+                return shown, gap
+    return needed, 1
 
 
 def _total(widths: Sequence[int], shown: Sequence[int], gap: int) -> int:
     return sum(widths[n] for n in shown) + gap * (len(shown) - 1)
 
 
+def _at(lines: Sequence[str], level: int) -> str:
+    return lines[level] if 0 <= level < len(lines) else ""
+
+
+def _lines(text: str) -> list[str]:
+    return plain(text).split("\n")
+
+
 def _fold(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    """Lines of a cell, broken behind a colon where there is one: MODULE:CLASS is a long name."""
+    if len(text) <= width:
+        return [text]
+    pieces = re.split(r"(?<=:)(?=\S)", text)
+    return [line for p in pieces for line in textwrap.wrap(p, width, break_on_hyphens=False)]
 
 
-def _wrap(text: str, width: int, first: str, rest: str | None = None) -> list[str]:
+def _wrap(text: str, width: int, *, first: str, rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         plain(text),
         width,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,
         break_on_hyphens=False,
-        break_long_words=False,
     )

@@ -30,8 +30,8 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "band",
         "Sensitivity",
-        "what survives other cost coefficients",
-        (
+        about="what survives other cost coefficients",
+        parts=(
             Facts("survivals", tuple(_survivals(band))),
             _figure(band, band.policy),
             Prose(_note(band, server), note=True),
@@ -98,8 +98,8 @@ def _figure(band: Band, policy: Sequence[PolicyBand]) -> Figure:
     savings = table(
         "band-table",
         "Question 5 across the band: saving against lru",
-        ("capacity", "size", "least", "most", "worth it", Column("cheapest", words=True)),
-        (
+        columns=("capacity", "size", "least", "most", "worth it", Column("cheapest", words=True)),
+        rows=(
             (
                 percent(r.fraction),
                 gib(r.bytes),
@@ -114,8 +114,8 @@ def _figure(band: Band, policy: Sequence[PolicyBand]) -> Figure:
     members = table(
         "members-table",
         "Answers under each cost function",
-        ("cost function", "ceiling", "allocate", "of the\nworking set", "cost there"),
-        (
+        columns=("cost function", "ceiling", "allocate", "of the\nworking set", "cost there"),
+        rows=(
             (
                 m.name,
                 percent(m.ceiling),
@@ -129,10 +129,9 @@ def _figure(band: Band, policy: Sequence[PolicyBand]) -> Figure:
     return Figure(
         "Saving across the band",
         f"Saving against lru at each capacity, over all cost functions: {shown}.",
-        IntervalChart(
+        draw=IntervalChart(
             intervals, "saving against lru", mark=(WORTH_CHANGING, "worth changing"), log=False
         ),
-        (),
-        f"From the least to the largest saving; the dot is {own.name}.",
-        (savings, members),
+        caption=f"From the least to the largest saving; the dot is {own.name}.",
+        numbers=(savings, members),
     )

@@ -35,13 +35,13 @@ def words(analysis: Analysis) -> Section | None:
         asked = sample is not None and bool(sample.not_answered)
         answer = Answer("Question 4", "Not answered" if asked else "Not asked")
         text = NO_BOUND_OF_SAMPLE if asked else NO_BOUND_TEXT
-        return Section("bound", "Recoverable", about, (answer, Prose(text)))
+        return Section("bound", "Recoverable", about=about, parts=(answer, Prose(text)))
     verdicts = tuple((f"{percent(r.fraction)}  {r.word}", r.verdict) for r in bound.rows)
     return Section(
         "bound",
         "Recoverable",
-        about,
-        (
+        about=about,
+        parts=(
             _figure(bound, [row.label for row in policies.rows]),
             Answer("Question 4", "Capacity-bound or policy-bound"),
             Facts("recoverable-verdicts", verdicts),
@@ -53,9 +53,9 @@ def words(analysis: Analysis) -> Section | None:
 def _rule(bound: Recovery, band: Band | None) -> str:
     """The rule of question 4, and what its words do not say."""
     return (
-        f"Rule: {bound.rule}. The last four columns are shares of the first. "
-        "Policy-bound does not say that a policy on offer gets it: read the last column; what it "
-        "leaves needs the future, or more memory (the curve above)."
+        f"Rule: {bound.rule}. The columns from only memory to best shipped are shares of over "
+        "compulsory. Policy-bound does not say that a policy on offer gets it: read best shipped; "
+        "what it leaves needs the future, or more memory (the curve above)."
         + ("" if band is None or band.bound is None else f" Band: {bound_mark(band.bound)}.")
     )
 
@@ -86,7 +86,7 @@ def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
     numbers = table(
         "split-table",
         "",
-        (
+        columns=(
             "capacity",
             "size",
             "over\ncompulsory",
@@ -96,7 +96,7 @@ def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
             "best\nshipped",
             Column("policy", words=True, spare=True),
         ),
-        (
+        rows=(
             (
                 percent(r.fraction),
                 gib(r.bytes),
@@ -113,13 +113,13 @@ def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
     return Figure(
         "Who could get it back",
         f"Shares of what lru pays over compulsory: {'; '.join(shares)}.",
-        SplitChart(bars, "nothing to recover"),
-        (
+        draw=SplitChart(bars, "nothing to recover"),
+        legend=(
             Legend("box", "memory", "only more memory recovers it"),
             Legend("box", "undecided", "undecided"),
             Legend("box", "foresight", "perfect foresight recovers it"),
             Legend("tick", "tick", "the best shipped policy recovers what is right of the line"),
         ),
-        "Each bar is what lru pays over the compulsory cost at one capacity.",
-        (numbers,),
+        caption="Each bar is what lru pays over the compulsory cost at one capacity.",
+        numbers=(numbers,),
     )

@@ -43,8 +43,8 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "capacity",
         "Capacity",
-        about if sample is None else f"{about}, from a sample",
-        (
+        about=about if sample is None else f"{about}, from a sample",
+        parts=(
             Answer(
                 "Question 2",
                 "Minimum cache",
@@ -103,44 +103,17 @@ def figure(analysis: Analysis) -> Figure | None:
     bound, sample = analysis.of(Recovery), analysis.of(SampleReport)
     errors = [0.0] * len(curve.points) if sample is None else [e.error for e in sample.curve]
     least = least_name(sample)
-    marks = [
-        ("floor: deepest request" if least == "floor" else least, curve.points[0].bytes),
-        ("recommended", curve.recommended_bytes),
-    ]
+    marks = [(least, curve.points[0].bytes), ("recommended", curve.recommended_bytes)]
     if analysis.parameters.capacity_bytes is not None:
         marks.append(("yours", analysis.parameters.capacity_bytes))
-    certified = () if bound is None else bound.rows
+    certified = () if bound is None else tuple(_certified(bound))
+    ends = curve.points[0].bytes, curve.points[-1].bytes
     chart = CapacityChart(
-        curve=tuple(
-            Point(
-                p.bytes,
-                p.cost_ratio or 1.0,
-                f"{curve.policy} at {percent(p.fraction)} = {gib(p.bytes)}: {ratio(p.cost_ratio)}x",
-                error=error,
-            )
-            for p, error in zip(curve.points, errors, strict=True)
-        ),
+        curve=tuple(_under(curve, errors)),
         best=tuple(_cheapest(policies)),
-        bound=tuple(
-            Point(
-                r.bytes,
-                r.lower_bound_ratio or 1.0,
-                f"certified bound at {percent(r.fraction)} = {gib(r.bytes)}: "
-                f"{ratio(r.lower_bound_ratio)}x",
-            )
-            for r in certified
-        ),
-        steps=lower_steps(
-            curve.points[0].bytes,
-            curve.points[-1].bytes,
-            (
-                (r.bytes, 1.0 if r.lower_bound_ratio is None else r.lower_bound_ratio)
-                for r in certified
-            ),
-        )
-        if certified
-        else (),
-        marks=tuple(marks),
+        bound=certified,
+        steps=lower_steps(*ends, ((p.size, p.value) for p in certified)) if certified else (),
+        marks=tuple((f"{name}: {gib(size)}", size) for name, size in marks),
     )
     first = f"{curve.policy}, {_whose(analysis)}"
     legend = [
@@ -153,12 +126,25 @@ def figure(analysis: Analysis) -> Figure | None:
         )
     return Figure(
         "Capacity curve",
-        _description(curve, w, bound, least, max(errors)),
-        chart,
-        tuple(legend),
-        "Recompute as a multiple of the compulsory minimum, which any cache pays.",
-        tuple(_numbers(curve, w, bound, sample)),
+        _description(curve, w, bound=bound, least=least, error=max(errors)),
+        draw=chart,
+        legend=tuple(legend),
+        caption="Recompute as a multiple of the compulsory minimum, which any cache pays.",
+        numbers=tuple(_numbers(curve, w, bound=bound, sample=sample)),
     )
+
+
+def _under(curve: CapacityCurve, errors: Iterable[float]) -> Iterable[Point]:
+    for p, error in zip(curve.points, errors, strict=True):
+        title = f"{curve.policy} at {percent(p.fraction)} = {gib(p.bytes)}: {ratio(p.cost_ratio)}x"
+        yield Point(p.bytes, p.cost_ratio or 1.0, title, error=error)
+
+
+def _certified(bound: Recovery) -> Iterable[Point]:
+    for row in bound.rows:
+        title = f"certified bound at {percent(row.fraction)} = {gib(row.bytes)}: "
+        value = row.lower_bound_ratio
+        yield Point(row.bytes, value or 1.0, f"{title}{ratio(value)}x")
 
 
 def _cheapest(policies: PolicyTable) -> Iterable[Point]:
@@ -170,7 +156,7 @@ def _cheapest(policies: PolicyTable) -> Iterable[Point]:
 
 
 def _description(
-    curve: CapacityCurve, w: Workload, bound: Recovery | None, least: str, error: float
+    curve: CapacityCurve, w: Workload, *, bound: Recovery | None, least: str, error: float
 ) -> str:
     first, last, best = curve.points[0], curve.points[-1], curve.recommended
     text = (
@@ -188,13 +174,13 @@ def _description(
 
 
 def _numbers(
-    curve: CapacityCurve, w: Workload, bound: Recovery | None, sample: SampleReport | None
+    curve: CapacityCurve, w: Workload, *, bound: Recovery | None, sample: SampleReport | None
 ) -> Iterable[Table]:
     estimated = () if sample is None else sample.curve
     yield table(
         "capacity-table",
         "",
-        (
+        columns=(
             "capacity",
             "size",
             "cost",
@@ -203,7 +189,7 @@ def _numbers(
             *(["+/- of cost"] if sample is not None else []),
             Column("", words=True),
         ),
-        (
+        rows=(
             (
                 percent(p.fraction, 2),
                 gib(p.bytes),
@@ -221,8 +207,8 @@ def _numbers(
         yield table(
             "bound-table",
             "Cheapest policy and certified lower bound",
-            ("capacity", "size", "its cost", "lower bound", Column("policy", words=True)),
-            (
+            columns=("capacity", "size", "its cost", "lower bound", Column("policy", words=True)),
+            rows=(
                 (
                     percent(r.fraction),
                     gib(r.bytes),

@@ -26,7 +26,7 @@ def words(analysis: Analysis) -> Section | None:
     rows = table(
         "causes-table",
         "",
-        (
+        columns=(
             "",
             "requests",
             "blocks",
@@ -34,13 +34,13 @@ def words(analysis: Analysis) -> Section | None:
             "example",
             "at token",
         ),
-        causes_rows(causes),
+        rows=causes_rows(causes),
     )
     return Section(
         "causes",
         "Why",
-        "what was no hit, by cause, as a share of the uncached prefill cost",
-        (rows, Prose(causes_text(causes), note=True)),
+        about="what was no hit, by cause, as a share of the uncached prefill cost",
+        parts=(rows, Prose(causes_text(causes), note=True)),
     )
 
 

@@ -18,14 +18,14 @@ def words(analysis: Analysis) -> Section | None:
     rows = table(
         "coldstart-table",
         "",
-        (
+        columns=(
             "capacity",
             "GiB",
             "reached\nafter",
             "settled\nafter",
             *(f"{part}\n{rate}" for part in ("cold", "warm") for rate in RATES),
         ),
-        (
+        rows=(
             (
                 row.label,
                 gib_short(row.bytes),
@@ -43,8 +43,8 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "coldstart",
         "Cold start",
-        f"requests until an empty cache is warm, hit rates; under {cold.policy}",
-        (rows, Prose(note, note=True)),
+        about=f"requests until an empty cache is warm, hit rates; under {cold.policy}",
+        parts=(rows, Prose(note, note=True)),
     )
 
 

@@ -16,9 +16,9 @@ from cache_worthy.report.model import (
     Table,
     table,
 )
-from cache_worthy.report.numbers import gib, gib_short, percent, ratio
+from cache_worthy.report.numbers import gib, gib_short, percent
 from cache_worthy.report.words.names import SERVERS
-from cache_worthy.report.words.policy import LOWER, at, heads, policy_table
+from cache_worthy.report.words.policy import at, heads, marks, policy_table, starred
 
 FRACTION_FLAGS = {"sglang": "--mem-fraction-static", "vllm": "--gpu-memory-utilization"}
 
@@ -40,15 +40,16 @@ def words(analysis: Analysis) -> Section | None:
             note=True,
         ),
         _options(advice, policies, choice=choice),
-        policy_table(
-            policies, f"Research policies, no flags of {name} (lru: on the tree of this project)"
-        ),
     ]
     if choice:
         parts.append(Prose(f"* = cheapest of what {name} offers at that capacity.", note=True))
     if notes:
         parts.append(Facts("engine-notes", notes))
     parts += [
+        policy_table(
+            policies, f"Research policies, no flags of {name} (lru: on the tree of this project)"
+        ),
+        Prose(marks(policies), note=True),
         Answer("Question 5", f"What to set on {name}"),
         Prose(f"At {at(row)}: {advice.verdict}"),
     ]
@@ -60,7 +61,10 @@ def words(analysis: Analysis) -> Section | None:
         *_memory_parts(advice.memory, advice.engine),
     ]
     return Section(
-        "engine", "Policy", f"what {name} offers, then the research policies", tuple(parts)
+        "engine",
+        "Policy",
+        about=f"what {name} offers, then the research policies",
+        parts=tuple(parts),
     )
 
 
@@ -69,13 +73,13 @@ def _options(advice: EngineAdvice, policies: PolicyTable, *, choice: bool) -> Ta
     least = [min(costs) for costs in zip(*(o.total_cost for o in advice.options), strict=True)]
     return table(
         "engine-table",
-        f"What {SERVERS[advice.engine]} offers: {LOWER[0].lower()}{LOWER[1:]}",
-        ("capacity\nGiB", *heads(policies)),
-        (
+        f"What {SERVERS[advice.engine]} offers",
+        columns=("capacity\nGiB", *heads(policies)),
+        rows=(
             (
                 o.label,
                 *(
-                    ("*" if choice and cost == low else "") + ratio(value)
+                    starred(value, cheapest=choice and cost == low)
                     for cost, low, value in zip(o.total_cost, least, o.cost_ratio, strict=True)
                 ),
             )

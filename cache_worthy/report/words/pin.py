@@ -32,8 +32,8 @@ def words(analysis: Analysis) -> Section | None:
     rows = table(
         "pins-table",
         "",
-        ("", "refs", "depth", "blocks", "subtree", "pin KV", "protects", "first record"),
-        (
+        columns=("", "refs", "depth", "blocks", "subtree", "pin KV", "protects", "first record"),
+        rows=(
             (
                 f"#{n}",
                 str(p.references),
@@ -53,8 +53,8 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "pin",
         "Pin",
-        _ABOUT[analysis.parameters.engine],
-        (
+        about=_ABOUT[analysis.parameters.engine],
+        parts=(
             Answer("Question 6", "", _answer(pins)),
             rows,
             Prose(_together(pins) + pin_mark(analysis.of(Band)), note=True),

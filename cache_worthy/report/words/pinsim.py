@@ -26,15 +26,15 @@ def words(analysis: Analysis) -> Section | None:
             table(
                 "pinsim-table",
                 "",
-                ("recompute, FLOPs", "without", "with pins", "saved"),
-                (
+                columns=("recompute, FLOPs", "without", "with pins", "saved"),
+                rows=(
                     (name, f"{c.before:.3e}", f"{c.after:.3e}", f"{c.saved:.2e}")
                     for name, c in changes
                 ),
             )
         )
     about = f"at {gib(sim.bytes)} ({sim.label}) under {sim.policy}"
-    return Section("pinsim", "Pins simulated", about, tuple(parts))
+    return Section("pinsim", "Pins simulated", about=about, parts=tuple(parts))
 
 
 def _outcome(sim: PinSim) -> str:

@@ -21,9 +21,6 @@ def words(analysis: Analysis) -> Section | None:
     if policies is None or analysis.of(EngineAdvice) is not None:
         return None
     sample, band = analysis.of(SampleReport), analysis.of(Band)
-    marks = ["* = cheapest at that capacity."]
-    if policies.outside_oracle_coverage:
-        marks.append("[!] = your own policy, outside oracle coverage.")
     verdicts = tuple(
         (at(row), _verdict(row, band) + saving_text(sample, n))
         for n, row in enumerate(policies.rows)
@@ -31,11 +28,11 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "policy",
         "Policy",
-        "" if sample is None else "from a sample",
-        (
+        about="" if sample is None else "from a sample",
+        parts=(
             policy_table(policies, LOWER),
             Prose(
-                f"{' '.join(marks)} 1.0000 means that nothing was ever prefilled twice. Compulsory "
+                f"{marks(policies)} 1.0000 means that nothing was ever prefilled twice. Compulsory "
                 f"cost: {policies.compulsory_cost:.3e} FLOPs, which any cache pays.",
                 note=True,
             ),
@@ -56,21 +53,29 @@ def policy_table(policies: PolicyTable, caption: str) -> Table:
     return table(
         "policy-table",
         caption,
-        ("capacity\nGiB", *heads(policies)),
-        (
+        columns=("capacity\nGiB", *heads(policies)),
+        rows=(
             (
                 f"{name} [!]" if name in own else name,
                 *(
-                    Cell(
-                        ("*" if row.cells[n].cheapest else "") + ratio(row.cells[n].cost_ratio),
-                        cheapest=row.cells[n].cheapest,
-                    )
+                    starred(row.cells[n].cost_ratio, cheapest=row.cells[n].cheapest)
                     for row in policies.rows
                 ),
             )
             for n, name in enumerate(policies.policies)
         ),
     )
+
+
+def starred(value: float | None, *, cheapest: bool) -> Cell:
+    """A cost, with the mark of the cheapest."""
+    return Cell(("*" if cheapest else "") + ratio(value), cheapest=cheapest)
+
+
+def marks(policies: PolicyTable) -> str:
+    """What the marks of the table mean."""
+    own = " [!] = your own policy, outside oracle coverage."
+    return "* = cheapest at that capacity." + (own if policies.outside_oracle_coverage else "")
 
 
 def heads(policies: PolicyTable) -> list[str]:

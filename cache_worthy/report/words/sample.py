@@ -18,7 +18,9 @@ def words(analysis: Analysis) -> Section | None:
     sample = analysis.of(SampleReport)
     if sample is None:
         return None
-    return Section("sample", "Sample", "what was kept of the log", (Prose(sample_text(sample)),))
+    return Section(
+        "sample", "Sample", about="what was kept of the log", parts=(Prose(sample_text(sample)),)
+    )
 
 
 def least_name(sample: SampleReport | None) -> str:

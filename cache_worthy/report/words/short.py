@@ -40,7 +40,7 @@ def words(analysis: Analysis) -> Section:
     curve, policies, pins = analysis.of(CapacityCurve), analysis.of(PolicyTable), analysis.of(Pins)
     if workload is None or worth is None or curve is None or policies is None or pins is None:
         no = f"Prefix caching is not worth enabling on this log (question 1).{unless}"
-        return Section("short", "In short", "", (Prose(no), *change))
+        return Section("short", "In short", parts=(Prose(no), *change))
     parts: list[Part] = [_tiles(analysis, curve, policies)]
     sample = analysis.of(SampleReport)
     if sample is not None:
@@ -61,7 +61,7 @@ def words(analysis: Analysis) -> Section:
         *_pins(analysis, pins),
         *change,
     ]
-    return Section("short", "In short", "", tuple(parts))
+    return Section("short", "In short", parts=tuple(parts))
 
 
 def _policy(analysis: Analysis, policies: PolicyTable, recommended: int) -> list[Part]:
@@ -75,12 +75,12 @@ def _policy(analysis: Analysis, policies: PolicyTable, recommended: int) -> list
         for where, size in (("At that size", recommended), (f"At your {gib(yours or 0)}", yours)):
             row = next((r for r in policies.rows if r.bytes == size), None)
             if row is not None:
-                out.append(Prose(_advice(where, row, policies.baseline, band)))
+                out.append(Prose(_advice(where, row, policies.baseline, band=band)))
     differ = splits_flag(analysis.of(Splits), server=advice is not None)
     return out if differ is None else [*out, Prose(differ)]
 
 
-def _advice(where: str, row: PolicyRow, baseline: str, band: Band | None) -> str:
+def _advice(where: str, row: PolicyRow, baseline: str, *, band: Band | None) -> str:
     """Which policy; a saving under the threshold is no reason to change one."""
     saving = percent(row.saving_fraction, 2)
     across = band_at(band, row)

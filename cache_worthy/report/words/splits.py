@@ -17,8 +17,8 @@ def words(analysis: Analysis) -> Section | None:
     return Section(
         "splits",
         "Over time",
-        "the answers on each half and quarter",
-        (_figure(splits), Prose(_agreement(splits), note=True)),
+        about="the answers on each half and quarter",
+        parts=(_figure(splits), Prose(_agreement(splits), note=True)),
     )
 
 
@@ -38,7 +38,7 @@ def _figure(splits: Splits) -> Figure:
     numbers = table(
         "splits-table",
         "",
-        (
+        columns=(
             "part",
             "requests",
             "ceiling",
@@ -48,20 +48,19 @@ def _figure(splits: Splits) -> Figure:
             "saves",
             f"cost at\n{gib_short(splits.whole_bytes)}",
         ),
-        map(_cells, splits.parts),
+        rows=map(_cells, splits.parts),
     )
     return Figure(
         "Capacity over time",
         f"What each part of the log asks for. {'; '.join(i.title for i in drawn)}.",
-        IntervalChart(
+        draw=IntervalChart(
             drawn,
             "KV cache, GiB (log scale)",
             mark=(splits.whole_bytes / 2**30, "whole log"),
             log=True,
         ),
-        (),
-        "From the floor of each part to the capacity that it asks for.",
-        (numbers,),
+        caption="From the floor of each part to the capacity that it asks for.",
+        numbers=(numbers,),
     )
 
 
@@ -72,7 +71,7 @@ def _cells(part: Part) -> tuple[str, ...]:
         percent(part.ceiling),
         gib_short(part.floor_bytes),
         "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes),
-        "not worth caching" if part.best_policy is None else part.best_policy.rpartition(":")[2],
+        part.best_policy or "not worth caching",
         percent(part.saving_fraction, 2),
         ratio(part.whole_cost_ratio),
     )

@@ -8,8 +8,6 @@ from cache_worthy.advise.tails import Tail, Tails
 from cache_worthy.report.model import Prose, Section, table
 from cache_worthy.report.numbers import counted, gib, percent
 
-NAME_WIDTH = 13
-
 
 def words(analysis: Analysis) -> Section | None:
     """One table per capacity, and what its words mean."""
@@ -20,16 +18,16 @@ def words(analysis: Analysis) -> Section | None:
         table(
             f"tails-table-{n}",
             f"{gib(at.bytes)}, {at.label}",
-            ("policy", "p50", "p95", "p99", "max", "x own", "deep", "cold", "first"),
-            map(_cells, at.rows),
+            columns=("policy", "p50", "p95", "p99", "max", "x own", "deep", "cold", "first"),
+            rows=map(_cells, at.rows),
         )
         for n, at in enumerate(tails.capacities)
     )
     return Section(
         "tails",
         "Tails",
-        "recompute of a single request, FLOPs",
-        (*tables, Prose(_meaning(tails), note=True)),
+        about="recompute of a single request, FLOPs",
+        parts=(*tables, Prose(_meaning(tails), note=True)),
     )
 
 
@@ -53,19 +51,8 @@ def _meaning(tails: Tails) -> str:
 
 def _cells(row: Tail) -> tuple[str, ...]:
     return (
-        short(row.policy),
+        row.policy,
         *(f"{value:.2e}" for value in (row.p50, row.p95, row.p99, row.max)),
         "--" if row.own_p99 is None else f"{row.own_p99:.3g}",
         *(str(kind.requests) for kind in (row.deep, row.cold, row.first)),
     )
-
-
-def short(policy: str) -> str:
-    """A policy's name in a narrow column: of the user's own, the class.
-
-    Examples
-    --------
-    >>> short("lru"), short("my.policies:KeepTheOldest")
-    ('lru', 'KeepTheOldest')
-    """
-    return policy.rpartition(":")[2][:NAME_WIDTH]

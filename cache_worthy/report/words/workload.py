@@ -24,7 +24,7 @@ def words(analysis: Analysis) -> Section | None:
         *_shape(workload, read.block_tokens),
         *_sizes(workload),
     ]
-    return Section("workload", "Workload", "", (Facts("facts", tuple(facts)), *_reuse(workload)))
+    return Section("workload", "Workload", parts=(Facts("facts", tuple(facts)), *_reuse(workload)))
 
 
 def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
@@ -177,8 +177,8 @@ def _reuse(w: Workload) -> tuple[Part, ...]:
     numbers = table(
         "reuse-table",
         "Reuse distance",
-        ("requests", "references", "share"),
-        (
+        columns=("requests", "references", "share"),
+        rows=(
             (span, str(b.references), percent(b.references / total))
             for b, span in zip(w.reuse_histogram, spans, strict=True)
         ),
@@ -187,10 +187,9 @@ def _reuse(w: Workload) -> tuple[Part, ...]:
         Figure(
             "Reuse distance",
             description,
-            HistogramChart(bins, "requests since it was last asked for, up to"),
-            (),
-            "Share of repeated block references. What a small cache keeps is what comes back soon.",
-            (numbers,),
+            draw=HistogramChart(bins, "requests since it was last asked for, up to"),
+            caption="Share of repeated block references. What a small cache keeps is what comes back soon.",
+            numbers=(numbers,),
             in_terminal=False,
         ),
     )

@@ -17,7 +17,10 @@ def words(analysis: Analysis) -> Section | None:
         return None
     verdict, text = worth_text(worth, analysis.of(Band))
     return Section(
-        "worth", "Worth", "is caching worth it?", (Answer("Question 1", verdict), Prose(text))
+        "worth",
+        "Worth",
+        about="is caching worth it?",
+        parts=(Answer("Question 1", verdict), Prose(text)),
     )
 
 
