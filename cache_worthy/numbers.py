@@ -20,6 +20,18 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "--" if value is None else f"{100 * value:.{digits}f}%"
 
 
+def between(low: float | None, high: float | None, digits: int = 1) -> str:
+    """Two fractions as percentages; one where they look the same.
+
+    Examples
+    --------
+    >>> between(0.1, 0.25), between(0.1, 0.1)
+    ('10.0% to 25.0%', '10.0%')
+    """
+    one, two = percent(low, digits), percent(high, digits)
+    return one if one == two else f"{one} to {two}"
+
+
 def ratio(value: float | None) -> str:
     """A cost ratio with four decimals, ``--`` where undefined."""
     return "--" if value is None else f"{value:.4f}"
@@ -28,3 +40,22 @@ def ratio(value: float | None) -> str:
 def counted(number: int, noun: str, plural: str = "s") -> str:
     """A number with its noun, in the plural where it is not one."""
     return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def shown(unit: str, value: float | str | None) -> str:
+    """A value in its unit; ``--`` for None.
+
+    Examples
+    --------
+    >>> shown("share", 0.5), shown("bytes", 2**30), shown("ratio", None), shown("bytes", "none")
+    ('50.0%', '1.00 GiB', '--', 'none')
+    """
+    if value is None:
+        return "--"
+    if isinstance(value, str):
+        return value
+    if unit == "bytes":
+        return gib(int(value))
+    if unit == "share":
+        return percent(value)
+    return ratio(value) if unit == "ratio" else f"{value:.6g}"

@@ -23,7 +23,7 @@ def _compare(document: Reader) -> Quantities:
 @section(
     "bound",
     needs=("policy", "recoverable"),
-    title="Question 4: bound by capacity or by policy?",
+    title="Recoverable",
     place=70,
     skip="question 4: the certified lower bound",
     compare=_compare,

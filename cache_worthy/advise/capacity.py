@@ -95,7 +95,7 @@ def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[flo
     return (cost - error, cost + error)
 
 
-@section("capacity", title="Questions 2 and 3: how much memory?", place=50, compare=_compare)
+@section("capacity", title="Capacity", place=50, compare=_compare)
 def capacity(context: Context) -> CapacityCurve:
     """Questions 2 and 3."""
     return measure_curve(context.replays, context.step)

@@ -180,7 +180,7 @@ def _compare(document: Reader) -> Quantities:
 @section(
     "causes",
     wants=("capacity",),
-    title="Why the hit rate is no higher",
+    title="Why",
     place=30,
     skip="why the hit rate is no higher",
     gated=False,

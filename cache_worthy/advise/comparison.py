@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise import sections
-from cache_worthy.advise.quantity import TITLES, Quantity, Spread, Unit, shown
+from cache_worthy.advise.quantity import TITLES, Quantity, Spread, Unit
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.shared_pins import SharedPins, shared_pins
 from cache_worthy.errors import UsageError
-from cache_worthy.numbers import gib, ratio
+from cache_worthy.numbers import gib, ratio, shown
 
 
 @dataclass(frozen=True, slots=True)

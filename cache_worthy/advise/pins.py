@@ -72,7 +72,7 @@ class Pins:
 @section(
     "pin",
     needs=("workload",),
-    title="Question 6: which prefixes to pin?",
+    title="Pin",
     place=130,
     compare=nothing,
 )

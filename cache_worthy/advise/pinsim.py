@@ -106,7 +106,7 @@ class PinSim:
 @section(
     "pinsim",
     needs=("pin", "policy_table"),
-    title="Pins, simulated",
+    title="Pins simulated",
     place=140,
     skip="pins, simulated",
     compare=nothing,

@@ -60,7 +60,7 @@ def _ties(document: Reader, size: int) -> frozenset[str] | None:
     "policy",
     needs=("policy_table",),
     wants=("band",),
-    title="Question 5: which policy?",
+    title="Policy",
     place=80,
     compare=_compare,
 )

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cache_worthy.advise.reader import Reader
-from cache_worthy.numbers import gib, percent, ratio
 
 Unit = Literal["count", "bytes", "share", "ratio", "words"]
 Value = int | float | str | None
@@ -121,22 +120,3 @@ def at_recommended(document: Reader, section: str, rows: str) -> Reader | None:
     here, size = document.maybe(section), recommended(document)
     found = [] if here is None else here.rows(rows)
     return next((row for row in found if row.integer("bytes") == size), None)
-
-
-def shown(unit: Unit, value: Value) -> str:
-    """A value in its unit; ``--`` for None.
-
-    Examples
-    --------
-    >>> shown("share", 0.5), shown("bytes", 2**30), shown("ratio", None), shown("bytes", "none")
-    ('50.0%', '1.00 GiB', '--', 'none')
-    """
-    if value is None:
-        return "--"
-    if isinstance(value, str):
-        return value
-    if unit == "bytes":
-        return gib(int(value))
-    if unit == "share":
-        return percent(value)
-    return ratio(value) if unit == "ratio" else f"{value:.6g}"

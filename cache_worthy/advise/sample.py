@@ -84,9 +84,7 @@ class SampleReport:
     not_answered: tuple[str, ...]
 
 
-@section(
-    "sample", needs=("capacity", "policy_table"), title="From a sample", place=40, compare=nothing
-)
+@section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)
 def sample(context: Context, curve: CapacityCurve, policies: Policies) -> SampleReport | None:
     """What was sampled, and the errors of the curve and of the savings.
 

@@ -241,7 +241,7 @@ class Band:
 @section(
     "band",
     wants=("capacity", "policy_table", "recoverable"),
-    title="Sensitivity: other cost coefficients",
+    title="Sensitivity",
     place=110,
     skip="whether each answer survives other cost coefficients",
     gated=False,

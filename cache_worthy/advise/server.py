@@ -149,7 +149,7 @@ def _compare(document: Reader) -> Quantities:
 @section(
     "engine",
     needs=("workload", "capacity", "policy_table"),
-    title="What the server offers",
+    title="Server",
     place=90,
     compare=_compare,
 )

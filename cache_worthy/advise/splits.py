@@ -128,7 +128,7 @@ class Splits:
 @section(
     "splits",
     needs=("capacity", "policy"),
-    title="Over time: halves and quarters",
+    title="Over time",
     place=120,
     skip="the answers on halves and quarters of the log",
     compare=nothing,

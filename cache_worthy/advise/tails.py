@@ -127,7 +127,7 @@ def _compare(document: Reader) -> Quantities:
 @section(
     "tails",
     needs=("policy_table",),
-    title="Tails: single requests",
+    title="Tails",
     place=100,
     skip="recompute of single requests",
     compare=_compare,

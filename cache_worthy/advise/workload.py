@@ -142,7 +142,7 @@ def _compare_worth(document: Reader) -> Quantities:
 @section(
     "worth",
     needs=("workload",),
-    title="Question 1: is caching worth it?",
+    title="Worth",
     place=20,
     gated=False,
     compare=_compare_worth,

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw the capacity curve, as .png or .svg (needs matplotlib)",
+        help="also draw the capacity curve, as .svg or .png (the second needs the extra plot)",
     )
     arg.add_output(parser)
 
@@ -106,7 +106,7 @@ def _check_files(args: argparse.Namespace) -> None:
         )
         check_output(target, args.force, flag)
     if args.plot is not None:
-        from cache_worthy.report.capacity_plot import require_plot
+        from cache_worthy.report.picture import require_plot
 
         require_plot(args.plot)
 
@@ -166,6 +166,7 @@ def _options(args: argparse.Namespace) -> Options:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advise.analysis import analyze
+    from cache_worthy.report.build import build, plot
     from cache_worthy.report.terminal import render
 
     _check_files(args)
@@ -179,18 +180,17 @@ def run(args: argparse.Namespace) -> int:
             analysis = analyze(log, options, progress.step, workers=workers)
         finally:
             progress.done()
-    if args.html is not None:
+    report = None if args.json and args.html is None else build(analysis)
+    if args.html is not None and report is not None:
         from cache_worthy.report.html import render_html
 
-        write_output(render_html(analysis), args.html, args.force, flag="--html")
+        write_output(render_html(report), args.html, args.force, flag="--html")
     if args.plot is not None:
-        from cache_worthy.report.capacity_plot import draw
-
-        figure = draw(analysis, args.plot)
+        figure = plot(analysis, args.plot)
         if figure is None:
             note(f"--plot {args.plot}: not drawn, as question 1 ended the run", args.quiet)
         else:
             write_output(figure, args.plot, args.force, flag="--plot")
-    text = to_json(document("analyze", analysis)) if args.json else render(analysis)
+    text = to_json(document("analyze", analysis)) if args.json or report is None else render(report)
     write_output(text, args.output, args.force)
     return 0

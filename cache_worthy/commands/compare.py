@@ -24,7 +24,8 @@ def run(args: argparse.Namespace) -> int:
     """Compare and print."""
     from cache_worthy.advise.comparison import compare
     from cache_worthy.advise.reader import read_document
-    from cache_worthy.report.words.comparison import render_comparison
+    from cache_worthy.report.terminal import render_sections
+    from cache_worthy.report.words.comparison import sections
 
     check_output(args.output, args.force)
     arg.require(not args.a == args.b == "-", "-: only one of the two can be standard input")
@@ -34,6 +35,6 @@ def run(args: argparse.Namespace) -> int:
             f"-o {args.output}: is one of the documents; give another name for the result",
         )
     result = compare(read_document(args.a), read_document(args.b))
-    text = to_json(document("compare", result)) if args.json else render_comparison(result)
+    text = to_json(document("compare", result)) if args.json else render_sections(sections(result))
     write_output(text, args.output, args.force)
     return 0

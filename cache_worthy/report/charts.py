@@ -1,371 +1,310 @@
-"""Figures of the HTML report: SVG written here, coloured by the style sheet's variables.
+"""The charts of a report, each drawn for a wide and for a narrow page.
 
-Each figure is drawn twice, for a wide and for a narrow page, because text in a scaled picture would
-shrink with it; the style sheet shows one. Both carry the same text alternative, and the same numbers
-stand in a table beside them. No script: what a mark is, its ``title`` says on hover.
+Text in a scaled picture would shrink with it, so a page holds both drawings and its style sheet shows
+one. Charts take plain numbers and words; what they mean is said by who asks for them.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from cache_worthy.advise.capacity import CapacityCurve
-from cache_worthy.advise.policy_table import PolicyTable
-from cache_worthy.advise.recoverable import Recovery
-from cache_worthy.advise.workload import ReuseBin
-from cache_worthy.report.layout import gib, percent, ratio
+from cache_worthy.numbers import percent
+from cache_worthy.report.drawing import (
+    CHARACTER,
+    NARROW,
+    WIDE,
+    Drawing,
+    log_ticks,
+    nice_step,
+    within,
+)
 
-WIDTHS = {"wide": 720, "narrow": 344}
-"""Units of the two drawings, near the pixels that they get."""
+GIB = 2**30
 
-CHARACTER = 6.6
-"""Width of a character of the labels, about, in units."""
+Draw = Callable[[bool], Drawing]
 
 
-def text_of(value: object) -> str:
-    """A value as HTML text or attribute: markup, control characters and lone surrogates escaped.
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A mark over capacity.
 
-    Examples
-    --------
-    >>> text_of('</script> & "a"')
-    '&lt;/script&gt; &amp; &quot;a&quot;'
-    >>> print(text_of("a" + chr(0) + chr(0xD800)))
-    a\\x00\\ud800
+    Attributes
+    ----------
+    size : int
+        Bytes.
+    value : float
+        Cost over the compulsory minimum.
+    title : str
+        What it is, on hover.
+    error : float
+        Plus and minus; 0 where it is exact.
     """
-    shown = "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii")
-        for c in str(value)
-    )
-    return html.escape(shown)
+
+    size: int
+    value: float
+    title: str
+    error: float = 0.0
 
 
-class Drawing:
-    """Parts of one SVG picture."""
+@dataclass(frozen=True, slots=True)
+class CapacityChart:
+    """Cost over capacity, logarithmic in bytes.
 
-    def __init__(self, width: float, height: float, css: str) -> None:
-        self.width = width
-        self.height = height
-        self.css = css
-        self._parts: list[str] = []
-
-    def add(self, part: str) -> None:
-        """Markup as it is."""
-        self._parts.append(part)
-
-    def label(
-        self, x: float, y: float, text: str, css: str = "label", anchor: str = "start"
-    ) -> None:
-        """Text at its baseline."""
-        self.add(
-            f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">'
-            f"{text_of(text)}</text>"
-        )
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
-        """A straight line."""
-        self.add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{css}"/>')
-
-    def path(self, points: Iterable[tuple[float, float]], css: str) -> None:
-        """Lines through points."""
-        self.add(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}" class="{css}"/>')
-
-    def box(self, x: float, y: float, width: float, height: float, css: str, title: str) -> None:
-        """A rectangle that says what it is."""
-        self.add(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" '
-            f'class="{css}"><title>{text_of(title)}</title></rect>'
-        )
-
-    def mark(self, shape: str, x: float, y: float, css: str, title: str) -> None:
-        """A point: ``dot``, ``diamond`` or ``square``."""
-        self.add(f'<g class="{css}">{_SHAPES[shape](x, y)}<title>{text_of(title)}</title></g>')
-
-    def text(self, label: str, description: str) -> str:
-        """The picture with its text alternative."""
-        return (
-            f'<svg class="{self.css}" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{text_of(label)}. {text_of(description)}">'
-            f"{''.join(self._parts)}</svg>"
-        )
-
-
-def _diamond(x: float, y: float, r: float = 5.5) -> str:
-    return (
-        f'<path d="M{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}'
-        f'L{x - r:.1f} {y:.1f}Z"/>'
-    )
-
-
-_SHAPES: dict[str, Callable[[float, float], str]] = {
-    "dot": lambda x, y: f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>',
-    "diamond": _diamond,
-    "square": lambda x, y: f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>',
-}
-
-
-def both(draw: Callable[[str, int], str]) -> str:
-    """The wide and the narrow drawing."""
-    return "".join(draw(name, width) for name, width in WIDTHS.items())
-
-
-def swatch(shape: str, css: str) -> str:
-    """A mark for a legend, beside its words and so without words of its own."""
-    if shape == "box":
-        inner = f'<rect x="1" y="3" width="14" height="10" class="{css}"/>'
-    elif shape == "tick":
-        inner = f'<line x1="8" y1="1" x2="8" y2="15" class="{css}"/>'
-    else:
-        line = (
-            f'<line x1="0" y1="8" x2="16" y2="8" class="{css}-line"/>' if shape != "diamond" else ""
-        )
-        inner = f'{line}<g class="{css}">{_SHAPES[shape](8, 8)}</g>'
-    return f'<svg class="swatch" viewBox="0 0 16 16" aria-hidden="true">{inner}</svg>'
-
-
-def nice_step(span: float, most: int) -> float:
-    """The least step of 1, 2 or 5 times a power of ten that fits ``most`` times into ``span``.
-
-    Examples
-    --------
-    >>> nice_step(0.8, 5), nice_step(3, 5)
-    (0.2, 1.0)
+    Attributes
+    ----------
+    curve : tuple of Point
+        Ascending, joined by a line.
+    best, bound : tuple of Point
+        Marks: the cheapest policy, the certified bound.
+    steps : tuple of (int, float)
+        Corners of the bound; below them is out of reach.
+    marks : tuple of (str, int)
+        Vertical lines with their names.
     """
-    rough = span / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(round(m * power, 12) for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+
+    curve: tuple[Point, ...]
+    best: tuple[Point, ...]
+    bound: tuple[Point, ...]
+    steps: tuple[tuple[int, float], ...]
+    marks: tuple[tuple[str, int], ...]
+
+    def __call__(self, wide: bool) -> Drawing:
+        """The drawing for a wide or a narrow page."""
+        drawing = Drawing(WIDE if wide else NARROW, 340 if wide else 320)
+        low, high = self.curve[0].size, self.curve[-1].size
+        most = max(p.value + p.error for p in (*self.curve, *self.best)) - 1
+        plane = _Plane.over(
+            drawing,
+            (low, high if high > low else 2 * low),
+            most=max(most, 0.001),
+            top=14.0 * len(self.marks) + 8,
+        )
+        plane.axes(drawing)
+        if self.steps:
+            corners = [plane.at(size, value) for size, value in self.steps]
+            foot = plane.at(self.steps[-1][0], 1)
+            drawing.path([(plane.left, foot[1]), *corners, foot], "never")
+            drawing.path(corners, "bound-line")
+        for n, (name, size) in enumerate(self.marks):
+            x, height = plane.at(size, 1)[0], 14.0 * n + 12
+            drawing.line((x, height - 8), (x, plane.foot), "rule")
+            after = x + 5 + CHARACTER * len(name) < drawing.width
+            drawing.label(
+                x + 5 if after else x - 5,
+                height,
+                name,
+                css="label strong",
+                anchor="start" if after else "end",
+            )
+        drawing.path([plane.at(p.size, p.value) for p in self.curve], "lru-line")
+        for p in self.curve:
+            if p.error:
+                low_end = plane.at(p.size, max(p.value - p.error, 1))
+                drawing.line(low_end, plane.at(p.size, p.value + p.error), "error")
+        for shape, css, points in (
+            ("dot", "lru", self.curve),
+            ("square", "bound", self.bound),
+            ("diamond", "best", self.best),
+        ):
+            for p in points:
+                drawing.mark(shape, plane.at(p.size, p.value), css=css, title=p.title)
+        return drawing
 
 
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Between two sizes, 1, 2 and 5 times powers of ten; powers alone where these are many, equal
-    steps where they are fewer than two.
+@dataclass(frozen=True, slots=True)
+class _Plane:
+    """The plane of :class:`CapacityChart`: bytes to the right, cost ratios from 1 upwards."""
 
-    Examples
-    --------
-    >>> log_ticks(0.51, 0.93, 6)
-    [0.6, 0.7, 0.8, 0.9]
-    >>> log_ticks(0.4, 12, 6)
-    [0.5, 1.0, 2.0, 5.0, 10.0]
-    >>> log_ticks(0.4, 5000, 6)
-    [1.0, 10.0, 100.0, 1000.0]
-    """
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [m * 10.0**p for p in powers for m in steps if low <= m * 10.0**p <= high]
-        if len(ticks) < 2:
-            step = nice_step(high - low, most)
-            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-            return [round(n * step, 12) for n in range(first, last + 1)]
-        if len(ticks) <= most:
-            return ticks
-    return ticks[:: -(-len(ticks) // most)]
+    left: float
+    right: float
+    top: float
+    foot: float
+    low: int
+    high: int
+    step: float
+    ceiling: float
+
+    @classmethod
+    def over(cls, drawing: Drawing, span: tuple[int, int], *, most: float, top: float) -> _Plane:
+        """The plane of capacities from ``span[0]`` to ``span[1]`` and costs up to ``1 + most``."""
+        step = nice_step(most, 6)
+        return cls(
+            left=44.0,
+            right=drawing.width - 14.0,
+            top=top,
+            foot=drawing.height - 44.0,
+            low=span[0],
+            high=span[1],
+            step=step,
+            ceiling=1 + step * math.ceil(most / step - 1e-9),
+        )
+
+    def at(self, size: float, value: float) -> tuple[float, float]:
+        """Where a capacity and a cost are."""
+        across = math.log(size / self.low) / math.log(self.high / self.low)
+        up = (value - 1) / (self.ceiling - 1)
+        x = self.left + across * (self.right - self.left)
+        return x, self.foot - up * (self.foot - self.top)
+
+    def axes(self, drawing: Drawing) -> None:
+        """Grid, ticks and their labels."""
+        digits = max(0, -math.floor(math.log10(self.step)))
+        for n in range(round((self.ceiling - 1) / self.step) + 1):
+            value = 1 + n * self.step
+            y = self.at(self.low, value)[1]
+            drawing.line((self.left, y), (self.right, y), "grid" if n else "axis")
+            drawing.label(self.left - 6, y + 4, f"{value:.{digits}f}x", anchor="end")
+        for tick in log_ticks(self.low / GIB, self.high / GIB, 8 if drawing.wide else 5):
+            x = self.at(tick * GIB, 1)[0]
+            drawing.line((x, self.foot), (x, self.foot + 4), "axis")
+            drawing.label(x, self.foot + 18, f"{tick:g}", anchor="middle")
+        drawing.label(
+            (self.left + self.right) / 2,
+            drawing.height - 6,
+            "KV cache, GiB (log scale)",
+            css="label axis-title",
+            anchor="middle",
+        )
 
 
-def lower_steps(floor: int, working_set: int, bound: Recovery) -> list[tuple[int, float]]:
+def lower_steps(
+    floor: int, working_set: int, bound: Iterable[tuple[int, float]]
+) -> tuple[tuple[int, float], ...]:
     """The certified bound as a function of capacity: its corners, in bytes and over compulsory.
 
     A bound at some capacity holds at every smaller one too, as less memory cannot cost less; past
     the last certified capacity what is left is the compulsory cost, 1.
+
+    Examples
+    --------
+    >>> lower_steps(1, 9, [(2, 1.5), (4, 1.2)])
+    ((1, 1.5), (2, 1.5), (2, 1.2), (4, 1.2), (4, 1.0), (9, 1.0))
     """
-    corners: list[tuple[int, float]] = []
-    before = floor
-    for row in bound.rows:
-        value = 1.0 if row.lower_bound_ratio is None else row.lower_bound_ratio
-        corners += [(before, value), (row.bytes, value)]
-        before = row.bytes
-    return [*corners, (before, 1.0), (working_set, 1.0)]
+    corners = [(floor, 0.0), *bound]
+    steps = [((a, value), (b, value)) for (a, _), (b, value) in pairwise(corners)]
+    last = corners[-1][0]
+    return (*(corner for pair in steps for corner in pair), (last, 1.0), (working_set, 1.0))
 
 
-def capacity_figure(
-    curve: CapacityCurve,
-    table: PolicyTable,
-    bound: Recovery | None,
-    yours: int | None,
-    least: str,
-    errors: Sequence[float],
-    description: str,
-) -> str:
-    """Cost over capacity: lru, the best policy, the certified bound; knee and first point marked.
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar in pieces that sum to its whole.
 
-    Parameters
+    Attributes
     ----------
-    least : str
-        What the first point of the curve is.
-    errors : sequence of float
-        Of the curve's points, plus and minus; all zero where they are exact.
+    label, value : str
+        Above it, left and right.
+    more : str
+        Behind the label on a wide page.
+    pieces : tuple of (float, str, str)
+        Share of the bar, colour, what it is; empty where there is nothing to split.
+    tick : float or None
+        A mark at this share.
     """
 
-    def draw(css: str, width: int) -> str:
-        points = [(p.bytes, p.cost_ratio or 1.0, p) for p in curve.points]
-        low, high = points[0][0], points[-1][0]
-        if high == low:
-            high = 2 * low
-        best = [
-            (row, cell)
-            for row in table.rows
-            for cell in row.cells
-            if cell.policy == row.best and cell.cost_ratio is not None
-        ]
-        rows = [(least, low), ("recommended", curve.recommended_bytes)]
-        if yours is not None:
-            rows.append(("yours", yours))
-        most = max(c.cost_ratio or 1.0 for _, c in best)
-        most = max([most] + [y + e for (_, y, _), e in zip(points, errors, strict=True)])
-        top, bottom, left, right = 14.0 * len(rows) + 8, 44.0, 44.0, 14.0
-        drawing = Drawing(width, 340 if css == "wide" else 320, css)
-        step = nice_step(max(most - 1, 0.001), 6)
-        ceiling = 1 + step * math.ceil((max(most - 1, 0.001)) / step - 1e-9)
-
-        def x(size: float) -> float:
-            share = math.log(size / low) / math.log(high / low)
-            return left + share * (width - left - right)
-
-        def y(value: float) -> float:
-            share = (value - 1) / (ceiling - 1)
-            return drawing.height - bottom - share * (drawing.height - bottom - top)
-
-        digits = max(0, -math.floor(math.log10(step)))
-        for n in range(round((ceiling - 1) / step) + 1):
-            value = 1 + n * step
-            drawing.line(left, y(value), width - right, y(value), "axis" if n == 0 else "grid")
-            drawing.label(left - 6, y(value) + 4, f"{value:.{digits}f}x", anchor="end")
-        for tick in log_ticks(low / 2**30, high / 2**30, 8 if css == "wide" else 5):
-            at = x(tick * 2**30)
-            drawing.line(at, y(1), at, y(1) + 4, "axis")
-            drawing.label(at, y(1) + 18, f"{tick:g}", anchor="middle")
-        drawing.label(
-            (left + width - right) / 2,
-            drawing.height - 6,
-            "KV cache, GiB (log scale)",
-            "label axis-title",
-            "middle",
-        )
-        if bound is not None:
-            steps = [(x(c), y(v)) for c, v in lower_steps(low, points[-1][0], bound)]
-            drawing.path([(left, y(1)), *steps, (steps[-1][0], y(1))], "never")
-            drawing.path(steps, "bound-line")
-        for n, (name, size) in enumerate(rows):
-            at, height = x(size), 14.0 * n + 12
-            drawing.line(at, height - 8, at, y(1), "rule")
-            after = at + 5 + CHARACTER * len(name) < width
-            drawing.label(
-                at + 5 if after else at - 5,
-                height,
-                name,
-                "label strong",
-                "start" if after else "end",
-            )
-        drawing.path([(x(size), y(value)) for size, value, _ in points], "lru-line")
-        for (size, value, _), error in zip(points, errors, strict=True):
-            if error:
-                drawing.line(x(size), y(max(value - error, 1)), x(size), y(value + error), "error")
-        for size, value, p in points:
-            title = f"{curve.policy} at {percent(p.fraction)} = {gib(size)}: {ratio(value)}x"
-            drawing.mark("dot", x(size), y(value), "lru", title)
-        for r in bound.rows if bound is not None else ():
-            title = f"certified bound at {percent(r.fraction)} = {gib(r.bytes)}: "
-            value = 1.0 if r.lower_bound_ratio is None else r.lower_bound_ratio
-            drawing.mark("square", x(r.bytes), y(value), "bound", f"{title}{ratio(value)}x")
-        for row, cell in best:
-            title = f"{row.best} at {percent(row.fraction)} = {gib(row.bytes)}: "
-            value = cell.cost_ratio or 1.0
-            drawing.mark("diamond", x(row.bytes), y(value), "best", f"{title}{ratio(value)}x")
-        return drawing.text("Capacity curve", description)
-
-    return both(draw)
+    label: str
+    value: str
+    more: str
+    pieces: tuple[tuple[float, str, str], ...]
+    tick: float | None
 
 
-def split_figure(bound: Recovery, labels: Sequence[str], description: str) -> str:
-    """What lru pays over compulsory at each capacity, and who could get it back."""
-    parts = (
-        ("only_memory", "memory", "only memory"),
-        ("undecided", "undecided", "undecided"),
-        ("foresight", "foresight", "perfect foresight"),
-    )
+@dataclass(frozen=True, slots=True)
+class SplitChart:
+    """Bars of one length, each in pieces; ``empty`` is what a bar without pieces says."""
 
-    def draw(css: str, width: int) -> str:
+    bars: tuple[Bar, ...]
+    empty: str
+
+    def __call__(self, wide: bool) -> Drawing:
+        """The drawing for a wide or a narrow page."""
         pitch, height = 54.0, 24.0
-        drawing = Drawing(width, pitch * len(bound.rows) + 4, css)
-        for n, (row, label) in enumerate(zip(bound.rows, labels, strict=True)):
+        drawing = Drawing(WIDE if wide else NARROW, pitch * len(self.bars) + 4)
+        width = drawing.width
+        for n, bar in enumerate(self.bars):
             top = pitch * n + 20
-            over = row.lru_cost / bound.compulsory_cost - 1 if bound.compulsory_cost else None
-            size = f"{percent(row.fraction)} = {gib(row.bytes)}"
-            named = f"{size} ({label})" if label and css == "wide" else size
-            drawing.label(0, top - 6, named, "label strong")
-            drawing.label(width, top - 6, f"{percent(over)} over compulsory", anchor="end")
-            shares = [(getattr(row, field), colour, name) for field, colour, name in parts]
-            if row.only_memory is None:
-                drawing.box(0.5, top, width - 1, height, "empty", "nothing to recover")
-                drawing.label(width / 2, top + 16, "nothing to recover", anchor="middle")
-                continue
+            name = f"{bar.label}{bar.more}" if wide else bar.label
+            drawing.label(0, top - 6, name, css="label strong")
+            drawing.label(width, top - 6, bar.value, anchor="end")
+            if not bar.pieces:
+                drawing.box((0.5, top), (width - 1, height), css="empty", title=self.empty)
+                drawing.label(width / 2, top + 16, self.empty, anchor="middle")
             at = 0.0
-            for share, colour, name in shares:
-                length = (share or 0.0) * width
+            for share, colour, what in bar.pieces:
+                length, shown = share * width, percent(share)
                 if length:
                     gap = 1.0 if at else 0.0  # two pieces never touch
                     drawing.box(
-                        at + gap, top, length - gap, height, colour, f"{name}: {percent(share)}"
+                        (at + gap, top),
+                        (length - gap, height),
+                        css=colour,
+                        title=f"{what}: {shown}",
                     )
-                shown = percent(share)
                 if length > CHARACTER * (len(shown) + 1):
-                    drawing.label(at + length / 2, top + 16, shown, "on-mark", "middle")
+                    drawing.label(at + length / 2, top + 16, shown, css="on-mark", anchor="middle")
                 at += length
-            if row.best_shipped:
-                tick = (1 - row.best_shipped) * width
-                drawing.line(tick, top - 3, tick, top + height + 3, "tick")
-        return drawing.text("Who could get it back", description)
-
-    return both(draw)
+            if bar.tick is not None:
+                x = bar.tick * width
+                drawing.line((x, top - 3), (x, top + height + 3), "tick")
+        return drawing
 
 
-def reuse_figure(bins: Sequence[ReuseBin], description: str) -> str:
-    """How long ago a block was last asked for, in requests, by powers of two."""
+@dataclass(frozen=True, slots=True)
+class HistogramChart:
+    """Shares by bin.
 
-    def draw(css: str, width: int) -> str:
-        total = sum(b.references for b in bins)
-        most = max(b.references for b in bins) / total
+    Attributes
+    ----------
+    bins : tuple of (str, float, str)
+        Label below the bar, share, and what it is on hover.
+    axis : str
+    """
+
+    bins: tuple[tuple[str, float, str], ...]
+    axis: str
+
+    def __call__(self, wide: bool) -> Drawing:
+        """The drawing for a wide or a narrow page."""
         left, right, top, bottom = 44.0, 4.0, 20.0, 44.0
-        drawing = Drawing(width, 260, css)
-        step = nice_step(most, 4)
-        ceiling = step * math.ceil(most / step - 1e-9)
-        foot = drawing.height - bottom
+        drawing = Drawing(WIDE if wide else NARROW, 260)
+        width, foot = drawing.width, drawing.height - bottom
+        step = nice_step(max(share for _, share, _ in self.bins), 4)
+        ceiling = step * math.ceil(max(share for _, share, _ in self.bins) / step - 1e-9)
 
         def y(share: float) -> float:
             return foot - share / ceiling * (foot - top)
 
         for n in range(round(ceiling / step) + 1):
-            drawing.line(left, y(n * step), width - right, y(n * step), "grid" if n else "axis")
+            at = y(n * step)
+            drawing.line((left, at), (width - right, at), "grid" if n else "axis")
             digits = 0 if step >= 0.01 else 1
-            drawing.label(left - 6, y(n * step) + 4, percent(n * step, digits), anchor="end")
-        pitch = (width - left - right) / len(bins)
-        every = max(1, math.ceil(CHARACTER * (len(str(bins[-1].up_to)) + 1) / pitch))
-        for n, b in enumerate(bins):
-            share, at = b.references / total, left + n * pitch
-            span = f"{b.least} to {b.up_to}" if b.least < b.up_to else f"{b.up_to}"
-            title = f"{span} requests: {b.references} references, {percent(share)}"
-            drawing.box(at + 1, y(share), pitch - 2, foot - y(share), "plain", title)
+            drawing.label(left - 6, at + 4, percent(n * step, digits), anchor="end")
+        pitch = (width - left - right) / len(self.bins)
+        every = max(1, math.ceil(CHARACTER * (len(self.bins[-1][0]) + 1) / pitch))
+        for n, (label, share, title) in enumerate(self.bins):
+            x = left + n * pitch
+            drawing.box((x + 1, y(share)), (pitch - 2, foot - y(share)), css="plain", title=title)
             if n % every == 0:
-                drawing.label(at + pitch / 2, foot + 18, str(b.up_to), anchor="middle")
+                drawing.label(x + pitch / 2, foot + 18, label, anchor="middle")
             shown = percent(share, 0) if share >= 0.005 else "<1%"
-            if b.references and pitch > CHARACTER * (len(shown) + 0.5):
-                drawing.label(at + pitch / 2, y(share) - 5, shown, anchor="middle")
+            if share and pitch > CHARACTER * (len(shown) + 0.5):
+                drawing.label(x + pitch / 2, y(share) - 5, shown, anchor="middle")
         drawing.label(
             (left + width) / 2,
             drawing.height - 6,
-            "requests since it was last asked for, up to",
-            "label axis-title",
-            "middle",
+            self.axis,
+            css="label axis-title",
+            anchor="middle",
         )
-        return drawing.text("Reuse distance", description)
-
-    return both(draw)
+        return drawing
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A row of :func:`interval_figure`: a line from ``low`` to ``high``, and a point on it.
+    """A row of :class:`IntervalChart`: a line from ``low`` to ``high``, and a point on it.
 
     Attributes
     ----------
@@ -384,67 +323,68 @@ class Interval:
     title: str
 
 
-def interval_figure(
-    name: str,
-    rows: Sequence[Interval],
-    axis: str,
-    description: str,
-    mark: tuple[float, str],
-    *,
-    log: bool,
-) -> str:
-    """One interval a row over a common axis, logarithmic in GiB or linear in percent.
+@dataclass(frozen=True, slots=True)
+class IntervalChart:
+    """One interval per row over a common axis.
 
-    Parameters
+    Attributes
     ----------
+    rows : tuple of Interval
+    axis : str
     mark : tuple of (float, str)
         Where a line goes through all rows, and what it is.
+    log : bool
+        Logarithmic in GiB, else linear in percent.
     """
-    values = [v for row in rows for v in (row.low, row.high, row.point)] + [mark[0]]
-    low, high = min(values), max(values)
-    if high == low:
-        low, high = (low / 1.5, high * 1.5) if log else (low - 0.01, high + 0.01)
 
-    def draw(css: str, width: int) -> str:
+    rows: tuple[Interval, ...]
+    axis: str
+    mark: tuple[float, str]
+    log: bool
+
+    def __call__(self, wide: bool) -> Drawing:
+        """The drawing for a wide or a narrow page."""
         pitch, top, bottom, left, right = 34.0, 24.0, 40.0, 8.0, 14.0
-        drawing = Drawing(width, top + pitch * len(rows) + bottom, css)
-        foot = drawing.height - bottom + 4
+        drawing = Drawing(WIDE if wide else NARROW, top + pitch * len(self.rows) + bottom)
+        width, foot = drawing.width, drawing.height - bottom + 4
+        low, high = self._ends()
 
         def x(value: float) -> float:
-            if log:
+            if self.log:
                 share = math.log(value / low) / math.log(high / low)
             else:
                 share = (value - low) / (high - low)
             return left + share * (width - left - right)
 
-        most = 8 if css == "wide" else 5
-        if log:
-            ticks = [(t, f"{t:g}") for t in log_ticks(low, high, most)]
-        else:
-            step = nice_step(high - low, most)
-            digits = max(0, -math.floor(math.log10(step)) - 2)
-            first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-            ticks = [(n * step, percent(n * step + 0.0, digits)) for n in range(first, last + 1)]
-        for value, shown in ticks:
-            drawing.line(x(value), top, x(value), foot, "grid")
-            drawing.label(x(value), foot + 15, shown, anchor=_within(x(value), shown, width))
-        drawing.label(width / 2, drawing.height - 5, axis, "label axis-title", "middle")
-        at = x(mark[0])
-        drawing.line(at, top - 6, at, foot, "rule")
-        drawing.label(at, top - 10, mark[1], "label strong", _within(at, mark[1], width))
-        for n, row in enumerate(rows):
+        for value, shown in self._ticks(low, high, 8 if wide else 5):
+            drawing.line((x(value), top), (x(value), foot), "grid")
+            drawing.label(x(value), foot + 15, shown, anchor=within(x(value), shown, width))
+        drawing.label(
+            width / 2, drawing.height - 5, self.axis, css="label axis-title", anchor="middle"
+        )
+        at, name = x(self.mark[0]), self.mark[1]
+        drawing.line((at, top - 6), (at, foot), "rule")
+        drawing.label(at, top - 10, name, css="label strong", anchor=within(at, name, width))
+        for n, row in enumerate(self.rows):
             y = top + pitch * n + 14
-            drawing.label(0, y, row.label, "label strong")
+            drawing.label(0, y, row.label, css="label strong")
             drawing.label(width, y, row.value, anchor="end")
-            drawing.line(left, y + 10, width - right, y + 10, "grid")
-            drawing.line(x(row.low), y + 10, x(row.high), y + 10, "span")
-            drawing.mark("dot", x(row.point), y + 10, "lru", row.title)
-        return drawing.text(name, description)
+            drawing.line((left, y + 10), (width - right, y + 10), "grid")
+            drawing.line((x(row.low), y + 10), (x(row.high), y + 10), "span")
+            drawing.mark("dot", (x(row.point), y + 10), css="lru", title=row.title)
+        return drawing
 
-    return both(draw)
+    def _ends(self) -> tuple[float, float]:
+        values = [v for row in self.rows for v in (row.low, row.high, row.point)]
+        low, high = min(*values, self.mark[0]), max(*values, self.mark[0])
+        if high > low:
+            return low, high
+        return (low / 1.5, high * 1.5) if self.log else (low - 0.01, high + 0.01)
 
-
-def _within(x: float, text: str, width: float) -> str:
-    """Where to anchor a text at ``x`` so that it stays in the picture."""
-    half = CHARACTER * len(text) / 2
-    return "start" if x < half else "end" if x > width - half else "middle"
+    def _ticks(self, low: float, high: float, most: int) -> Sequence[tuple[float, str]]:
+        if self.log:
+            return [(t, f"{t:g}") for t in log_ticks(low, high, most)]
+        step = nice_step(high - low, most)
+        digits = max(0, -math.floor(math.log10(step)) - 2)
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        return [(n * step, percent(n * step + 0.0, digits)) for n in range(first, last + 1)]

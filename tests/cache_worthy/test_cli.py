@@ -69,7 +69,17 @@ def test_the_version_needs_no_parser() -> None:
 def test_one_command_is_loaded_and_nothing_heavy(command: str) -> None:
     """Its help and its arguments need no numbers; other commands' modules stay out."""
     found = loaded(command, "--help")
-    heavy = {"numpy", "networkx", "pulp", "highspy", "z3", "hypothesis", "matplotlib", "numba"}
+    heavy = {
+        "numpy",
+        "networkx",
+        "pulp",
+        "highspy",
+        "z3",
+        "hypothesis",
+        "matplotlib",
+        "numba",
+        "jinja2",
+    }
     assert not heavy & found
     assert f"cache_worthy.commands.{command}" in found
     others = {f"cache_worthy.commands.{name}" for name in COMMANDS if name != command}
@@ -81,7 +91,7 @@ def test_starting_is_light() -> None:
     code = (
         "import sys; from cache_worthy.cli import main; "
         "main(['policies']); "
-        "heavy = {'numpy', 'networkx', 'pulp', 'highspy', 'z3', 'hypothesis', 'matplotlib'}; "
+        "heavy = {'numpy', 'networkx', 'pulp', 'highspy', 'z3', 'hypothesis', 'matplotlib', 'jinja2'}; "
         "sys.exit(len(heavy & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

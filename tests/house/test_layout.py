@@ -118,6 +118,8 @@ def test_wheel_holds_every_module_and_no_generic_name(wheel: Path) -> None:
     for package, folder in packages_in_tree().items():
         for module in (ROOT / folder).glob("*.py"):
             assert f"{package.replace('.', '/')}/{module.name}" in names
+    for template in (ROOT / "cache_worthy" / "report" / "templates").iterdir():
+        assert f"cache_worthy/report/templates/{template.name}" in names
     assert "cache_worthy/py.typed" in names
     for folder in NOT_INSTALLED:
         assert not [name for name in names if name.startswith(f"cache_worthy/{folder}/")]
@@ -167,3 +169,9 @@ def test_wheel_runs_from_a_clean_environment_in_another_folder(wheel: Path, tmp_
     analysis = run(script, "analyze", "sample_log.jsonl")
     assert analysis.returncode == 0, analysis.stderr
     assert "ALLOCATE" in analysis.stdout
+    page = run(script, "analyze", "sample_log.jsonl", "--no-bound", "-q", "--html", "report.html")
+    assert page.returncode == 0, page.stderr
+    assert page.stdout.startswith("\n  IN SHORT\n")
+    html = (elsewhere / "report.html").read_text(encoding="utf-8")
+    assert html.startswith("<!doctype html>")
+    assert "color-scheme" in html

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.causes import Beginning, Cause, Causes
 from cache_worthy.advise.workload import WORTH_THRESHOLD
-from cache_worthy.report.layout import gib, percent, prose, title
+from cache_worthy.numbers import gib, percent
+from cache_worthy.report.model import Prose, Words, table
 
 NAMES = {
     "shorter_than_a_block": "prompt shorter than a block",
@@ -14,17 +16,30 @@ NAMES = {
     "new_below": "new below a known prefix",
     "evicted": "evicted before it came again",
 }
-WIDTH = 30
 
 
-def render_causes(causes: Causes) -> list[str]:
-    """One line a cause, the sums, and where near-identical prompts diverge."""
-    out = title("WHY   what was no hit, by cause, as a share of the uncached prefill cost")
-    out.append(
-        f"  {'':<{WIDTH}}{'requests':>9}{'blocks':>10}{'share':>8}{'example':>10}{'at token':>11}"
+def words(analysis: Analysis) -> Words | None:
+    """One row per cause, the sums, and where near-identical prompts diverge."""
+    causes = analysis.of(Causes)
+    if causes is None:
+        return None
+    rows = table(
+        "causes-table",
+        "",
+        columns=(
+            "",
+            "requests",
+            "blocks",
+            "share",
+            "example",
+            "at token",
+        ),
+        rows=causes_rows(causes),
     )
-    out += [_line(row) for row in causes_rows(causes)]
-    return [*out, "", *prose(causes_text(causes))]
+    return Words(
+        about="what was no hit, by cause, as a share of the uncached prefill cost",
+        parts=(rows, Prose(causes_text(causes), note=True)),
+    )
 
 
 def causes_rows(causes: Causes) -> list[tuple[str, str, str, str, str, str]]:
@@ -102,9 +117,3 @@ def _cells(cause: Cause) -> tuple[str, str, str, str, str, str]:
 
 def _sum(name: str, fraction: float | None) -> tuple[str, str, str, str, str, str]:
     return f"= {name}", "", "", percent(fraction), "", ""
-
-
-def _line(row: tuple[str, str, str, str, str, str]) -> str:
-    name, requests, blocks, share, record, token = row
-    line = f"  {name:<{WIDTH}}{requests:>9}{blocks:>10}{share:>8}{record:>10}{token:>11}"
-    return line.rstrip()

@@ -2,50 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cache_worthy.advise.comparison import ComparedRow, ComparedSection, Comparison
-from cache_worthy.advise.quantity import shown
 from cache_worthy.advise.shared_pins import SharedPins
-from cache_worthy.numbers import counted, gib, percent
-from cache_worthy.report.layout import fact, plain, prose, title
+from cache_worthy.numbers import counted, gib, percent, shown
+from cache_worthy.report.model import Column, Facts, Part, Prose, Section, table
 
 
-def render_comparison(c: Comparison) -> str:
-    """Both columns in 80 characters."""
-    out = title("COMPARED")
-    for name, side in (("A", c.a), ("B", c.b)):
-        out += fact(name, f"{side.file}: {side.source}, {counted(side.requests, 'request')}")
-    for s in c.settings:
-        effect = f": {s.consequence}" if s.consequence else ""
-        out += fact("DIFFERENT", f"{s.name}: {s.a} in A, {s.b} in B{effect}")
-    out.append("")
-    for text in c.changes or ("The answers are the same.",):
-        out += prose(text)
-    out += _tables(c.sections)
-    if c.crossed:
-        out += title("EACH CAPACITY ON THE OTHER'S CURVE   under lru, over compulsory")
-        for x in c.crossed:
-            out += fact(f"{x.asked_by}'s {gib(x.bytes)}", x.text)
-    out += title("PINS")
-    return plain("\n".join(out + _pins(c.pins)) + "\n")
+def sections(c: Comparison) -> tuple[Section, ...]:
+    """What is compared, what differs, and both columns of every section."""
+    sides = tuple(
+        (name, f"{side.file}: {side.source}, {counted(side.requests, 'request')}")
+        for name, side in (("A", c.a), ("B", c.b))
+    )
+    settings = tuple(
+        (
+            "DIFFERENT",
+            f"{s.name}: {s.a} in A, {s.b} in B" + (f": {s.consequence}" if s.consequence else ""),
+        )
+        for s in c.settings
+    )
+    changes = c.changes or ("The answers are the same.",)
+    head = Section(
+        "compared",
+        "Compared",
+        about="",
+        parts=(Facts("sides", sides + settings), *(Prose(text) for text in changes)),
+    )
+    return (
+        head,
+        *_tables(c.sections),
+        *_crossed(c),
+        Section("pins", "Pins", about="", parts=_pins(c.pins)),
+    )
 
 
-def _tables(sections: Sequence[ComparedSection]) -> list[str]:
+def _tables(compared: Sequence[ComparedSection]) -> Iterator[Section]:
     """One line per quantity, marked where it differs beyond the spread."""
-    out = []
-    for section in (s for s in sections if s.rows):
-        out += title(section.title)
-        out.append(f"  {'':<28}{'A':>19}{'B':>19}{'change':>10}")
-        for row in section.rows:
-            line = (
-                f"  {row.name:<28}{_cut(shown(row.unit, row.a)):>19}"
-                f"{_cut(shown(row.unit, row.b)):>19}{change_text(row):>10}"
-            )
-            out.append(line + (" *" if row.beyond else ""))
-    if any(row.beyond for section in sections for row in section.rows):
-        out += ["", "  * beyond the spread of both logs: halves and cost coefficients"]
-    return out
+    filled = [s for s in compared if s.rows]
+    marked = any(row.beyond for section in filled for row in section.rows)
+    for n, section in enumerate(filled):
+        key = f"compared-{n}"
+        rows = table(
+            f"{key}-table",
+            "",
+            columns=(Column("", words=True), "A", "B", "change", Column("", words=True)),
+            rows=(
+                (
+                    row.name,
+                    _cut(shown(row.unit, row.a)),
+                    _cut(shown(row.unit, row.b)),
+                    change_text(row),
+                    "*" if row.beyond else "",
+                )
+                for row in section.rows
+            ),
+        )
+        note = "* beyond the spread of both logs: halves and cost coefficients"
+        last = marked and n == len(filled) - 1
+        yield Section(
+            key, section.title, about="", parts=(rows, Prose(note, note=True)) if last else (rows,)
+        )
+
+
+def _crossed(c: Comparison) -> Iterator[Section]:
+    if c.crossed:
+        facts = tuple((f"{x.asked_by}'s {gib(x.bytes)}", x.text) for x in c.crossed)
+        yield Section(
+            "crossed",
+            "Each capacity on the other's curve",
+            about="under lru, over compulsory",
+            parts=(Facts("crossed-facts", facts),),
+        )
 
 
 def change_text(row: ComparedRow) -> str:
@@ -73,19 +102,29 @@ def _cut(text: str) -> str:
     return text if len(text) <= 18 else text[:16] + ".."
 
 
-def _pins(p: SharedPins) -> list[str]:
+def _pins(p: SharedPins) -> tuple[Part, ...]:
     """The prefixes that both lists have."""
     if not p.comparable:
-        return prose(f"Not compared: {p.reason}.")
-    out = prose(
+        return (Prose(f"Not compared: {p.reason}."),)
+    text = Prose(
         f"{len(p.shared)} of {p.listed_a} in A and {p.listed_b} in B are the same prefix "
         f"({p.reason})."
     )
-    if p.shared:
-        out += ["", f"  {'A':<5}{'B':<5}{'references':>20}{'protects':>22}   block"]
-    return out + [
-        f"  #{s.rank_a:<4}#{s.rank_b:<4}{f'{s.references_a} / {s.references_b}':>20}"
-        f"{f'{percent(s.protected_fraction_a)} / {percent(s.protected_fraction_b)}':>22}   "
-        f"{s.block[:22]}"
-        for s in p.shared
-    ]
+    if not p.shared:
+        return (text,)
+    rows = table(
+        "shared-pins",
+        "",
+        columns=("A", "B", "references", "protects", Column("block", words=True)),
+        rows=(
+            (
+                f"#{s.rank_a}",
+                f"#{s.rank_b}",
+                f"{s.references_a} / {s.references_b}",
+                f"{percent(s.protected_fraction_a)} / {percent(s.protected_fraction_b)}",
+                s.block[:22],
+            )
+            for s in p.shared
+        ),
+    )
+    return (text, rows)

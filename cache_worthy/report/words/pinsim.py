@@ -1,39 +1,51 @@
-"""The simulation under question 6."""
+"""The words on pins that were simulated."""
 
 from __future__ import annotations
 
-from cache_worthy.advise.pinsim import Change, PinSim
-from cache_worthy.report.layout import counted, fact, gib, percent
+from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.pinsim import PinSim
+from cache_worthy.numbers import counted, gib, percent
+from cache_worthy.report.model import Part, Prose, Words, table
 
 
-def render_pinsim(sim: PinSim) -> list[str]:
+def words(analysis: Analysis) -> Words | None:
     """Recompute with the pins and without, and who pays."""
-    out = ["", *fact("SIMULATED", pinsim_text(sim))]
-    gain = sim.gain
-    if gain is None:
-        return out
-    return [
-        *out,
-        f"    {'recompute, FLOPs':<34}{'without':>12}{'with pins':>12}{'saved':>12}",
-        _line("blocks of the pinned prefixes", gain.pinned),
-        _line("all other blocks, in the room left", gain.rest),
-        _line(f"{counted(gain.outside_requests, 'request')} through no pin", gain.outside),
-    ]
-
-
-def pinsim_text(sim: PinSim) -> str:
-    """Where it was simulated, and what came out."""
-    where = f"at {gib(sim.bytes)} ({sim.label}) under {sim.policy}"
-    gain = sim.gain
-    if gain is None:
-        return (
-            f"{where}: {sim.verdict} ({gib(sim.pinned_bytes)} pinned, {gib(sim.need_bytes)} "
-            "needed with them)"
+    sim = analysis.of(PinSim)
+    if sim is None:
+        return None
+    text = _outcome(sim)
+    parts: list[Part] = [Prose(f"{text[0].upper()}{text[1:]}.")]
+    if sim.gain is not None:
+        changes = (
+            ("blocks of the pinned prefixes", sim.gain.pinned),
+            ("all other blocks, in the room left", sim.gain.rest),
+            (f"{counted(sim.gain.outside_requests, 'request')} through no pin", sim.gain.outside),
+            ("all", sim.gain.total),
         )
+        parts.append(
+            table(
+                "pinsim-table",
+                "",
+                columns=("recompute, FLOPs", "without", "with pins", "saved"),
+                rows=(
+                    (name, f"{c.before:.3e}", f"{c.after:.3e}", f"{c.saved:.2e}")
+                    for name, c in changes
+                ),
+            )
+        )
+    about = f"at {gib(sim.bytes)} ({sim.label}) under {sim.policy}"
+    return Words(about=about, parts=tuple(parts))
+
+
+def _outcome(sim: PinSim) -> str:
+    """What came out."""
+    gain = sim.gain
+    if gain is None:
+        return f"{sim.verdict} ({gib(sim.pinned_bytes)} pinned, {gib(sim.need_bytes)} needed with them)"
     amount = f" {percent(abs(gain.saved_fraction), 2)} of recompute" if gain.saved_cost else ""
     of_ceiling = gain.of_ceiling if gain.saved_cost > 0 else None
     ceiling = "" if of_ceiling is None else f", {percent(of_ceiling)} of that ceiling"
-    return f"{where}: {sim.verdict}{amount}{ceiling}"
+    return f"{sim.verdict}{amount}{ceiling}"
 
 
 def simulated(sim: PinSim) -> str:
@@ -45,8 +57,3 @@ def simulated(sim: PinSim) -> str:
         return f"{where}, that changes nothing."
     verb = "saves" if gain.saved_cost > 0 else "would cost"
     return f"{where}, that {verb} {percent(abs(gain.saved_fraction), 2)} of recompute."
-
-
-def _line(name: str, change: Change) -> str:
-    numbers = "".join(f"{n:>12.3e}" for n in (change.before, change.after))
-    return f"    {name:<34}{numbers}{change.saved:>12.2e}"

@@ -1,14 +1,24 @@
-"""What a report says of estimates from a sample."""
+"""The words of an estimate from a sample."""
 
 from __future__ import annotations
 
+from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.sample import SampleReport, SavingEstimate
-from cache_worthy.report.layout import gib, percent, prose, title
+from cache_worthy.numbers import gib, percent
+from cache_worthy.report.model import Prose, Words
 
 NO_BOUND_OF_SAMPLE = (
     "A certified bound needs the whole log; run without --sample, or cache-worthy bound at one "
     "capacity."
 )
+
+
+def words(analysis: Analysis) -> Words | None:
+    """The section."""
+    sample = analysis.of(SampleReport)
+    if sample is None:
+        return None
+    return Words(about="what was kept of the log", parts=(Prose(sample_text(sample)),))
 
 
 def least_name(sample: SampleReport | None) -> str:
@@ -22,7 +32,8 @@ def sample_head(sample: SampleReport, recommended: int) -> str:
     return (
         f"ESTIMATED from --sample {sample.fraction:g}, {sample.kept_requests} of "
         f"{sample.requests} requests: how much to give (cost there +/- {error:.3f} of the "
-        "compulsory minimum) and which policy. Question 1, the least memory and the pins are of the whole log."
+        "compulsory minimum) and which policy. Question 1, the least memory and the pins are of the "
+        "whole log."
     )
 
 
@@ -41,13 +52,11 @@ def sample_text(sample: SampleReport) -> str:
     return text
 
 
-def render_sample(sample: SampleReport) -> list[str]:
-    """The section."""
-    return title("SAMPLE") + prose(sample_text(sample))
-
-
-def saving_text(saving: SavingEstimate) -> str:
+def saving_text(sample: SampleReport | None, n: int) -> str:
     """The error of a saving, behind its verdict."""
+    if sample is None:
+        return ""
+    saving: SavingEstimate = sample.savings[n]
     if not saving.saving_fraction:
         return " (from a sample)"
     text = f" (from a sample: +/- {percent(saving.error, 2)}"

@@ -1,46 +1,81 @@
-"""The answers over time, a line a part."""
+"""The words on the answers over time."""
 
 from __future__ import annotations
 
+from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.splits import SAME_CAPACITY, Part, Splits
-from cache_worthy.report.layout import gib, gib_short, percent, prose, ratio, title
+from cache_worthy.numbers import gib, gib_short, percent, ratio
+from cache_worthy.report.charts import Interval, IntervalChart
+from cache_worthy.report.model import Column, Figure, Prose, Words, table
 
 
-def render_splits(splits: Splits) -> list[str]:
-    """The section: every part, which verdicts agree, and what the whole log's answer costs."""
-    out = title("OVER TIME   the answers on each half and quarter")
-    at = gib_short(splits.whole_bytes)
-    heads = (
-        ("", "", "", "floor", "allocate", "", "cost at"),
-        ("part", "requests", "ceiling", "GiB", "GiB", "cheapest there", at),
+def words(analysis: Analysis) -> Words | None:
+    """Every part, which verdicts agree, and what the whole log's answer costs there."""
+    splits = analysis.of(Splits)
+    if splits is None:
+        return None
+    return Words(
+        about="the answers on each half and quarter",
+        parts=(_figure(splits), Prose(_agreement(splits), note=True)),
     )
-    for part, requests, ceiling, floor, asked, who, there in (
-        *heads,
-        *map(splits_cells, splits.parts),
-    ):
-        line = f"  {part:<10}{requests:>9}{ceiling:>9}{floor:>8}{asked:>10}   {who:<21}{there:>8}"
-        out.append(line.rstrip())
-    return [*out, "", *prose(splits_text(splits))]
 
 
-def splits_cells(part: Part) -> tuple[str, str, str, str, str, str, str]:
-    """Name, requests, ceiling, floor, allocation, cheapest policy, cost of the whole's capacity."""
-    who = "not worth caching"
-    if part.best_policy is not None:
-        saves = f" {percent(part.saving_fraction, 2)}" if part.saving_fraction else ""
-        who = f"{part.best_policy.rpartition(':')[2][:13]}{saves}"
+def _figure(splits: Splits) -> Figure:
+    drawn = tuple(
+        Interval(
+            label=p.name,
+            value=gib(p.recommended_bytes),
+            low=p.floor_bytes / 2**30,
+            high=p.recommended_bytes / 2**30,
+            point=p.recommended_bytes / 2**30,
+            title=f"{p.name}: floor {gib(p.floor_bytes)}, allocate {gib(p.recommended_bytes)}",
+        )
+        for p in splits.parts
+        if p.recommended_bytes is not None
+    )
+    numbers = table(
+        "splits-table",
+        "",
+        columns=(
+            "part",
+            "requests",
+            "ceiling",
+            "floor\nGiB",
+            "allocate\nGiB",
+            Column("cheapest there", words=True),
+            "saves",
+            f"cost at\n{gib_short(splits.whole_bytes)}",
+        ),
+        rows=map(_cells, splits.parts),
+    )
+    return Figure(
+        "Capacity over time",
+        f"What each part of the log asks for. {'; '.join(i.title for i in drawn)}.",
+        draw=IntervalChart(
+            drawn,
+            "KV cache, GiB (log scale)",
+            mark=(splits.whole_bytes / 2**30, "whole log"),
+            log=True,
+        ),
+        caption="From the floor of each part to the capacity that it asks for.",
+        numbers=(numbers,),
+    )
+
+
+def _cells(part: Part) -> tuple[str, ...]:
     return (
         part.name,
         str(part.requests),
         percent(part.ceiling),
         gib_short(part.floor_bytes),
         "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes),
-        who,
+        part.best_policy or "not worth caching",
+        percent(part.saving_fraction, 2),
         ratio(part.whole_cost_ratio),
     )
 
 
-def splits_text(splits: Splits) -> str:
+def _agreement(splits: Splits) -> str:
     """Whether the parts agree, on what they do not, and how parts are cut."""
     named = {"capacity": f"capacity (within a factor of {SAME_CAPACITY:g})"}
     agree = ", ".join(named.get(name, name) for name in splits.agree)
@@ -75,10 +110,11 @@ def _how(splits: Splits, verdict: str) -> str:
     return ", ".join(f"{what} in {', '.join(names)}" for what, names in fewer) + f", else {most[0]}"
 
 
-def splits_flag(splits: Splits, server: bool = False) -> str | None:
+def splits_flag(splits: Splits | None, *, server: bool) -> str | None:
     """For the head of the report: what does not generalise; nothing where all does.
 
     For a server the policies of this project are no advice, so that they differ is none either.
     """
-    told = [name for name in splits.disagree if not (server and name == "policy")]
+    told = [] if splits is None else splits.disagree
+    told = [name for name in told if not (server and name == "policy")]
     return f"Halves and quarters of this log differ on {', '.join(told)}." if told else None

@@ -17,7 +17,8 @@ from cache_worthy.advise.comparison import Comparison, compare, on_curve
 from cache_worthy.advise.reader import Reader
 from cache_worthy.documents import document, schema
 from cache_worthy.errors import UsageError
-from cache_worthy.report.words.comparison import render_comparison
+from cache_worthy.report.terminal import render_sections
+from cache_worthy.report.words.comparison import sections
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -61,7 +62,7 @@ def test_a_document_is_like_itself(pair: tuple[Document, Document]) -> None:
         best = d["capacity"]["recommended_cost_ratio"]
         assert [(x.low, x.high) for x in c.crossed] == [(best, best)] * 2
         assert [(s.rank_a, s.rank_b) for s in c.pins.shared] == [(n, n) for n in range(5)]
-        assert "The answers are the same." in render_comparison(c)
+        assert "The answers are the same." in render_sections(sections(c))
 
 
 def test_the_sides_swap(pair: tuple[Document, Document]) -> None:
@@ -322,7 +323,7 @@ def test_any_damage_is_a_usage_error_or_a_comparison(pair: tuple[Document, Docum
         container[key] = kinds[n % len(kinds)]
         try:
             order = (damaged, pair[1]) if n % 2 else (pair[1], damaged)
-            render_comparison(compared(*order))
+            render_sections(sections(compared(*order)))
         except UsageError:
             refused += 1
         container[key] = kept
@@ -350,6 +351,6 @@ def test_a_document_cannot_act_in_the_terminal(pair: tuple[Document, Document]) 
     hostile = copy.deepcopy(pair[0])
     hostile["input"]["source"] = "log\x1b[31m\u202e"
     hostile["parameters"]["model"]["name"] = "m\x9b2J"
-    text = render_comparison(compared(hostile, pair[1]))
+    text = render_sections(sections(compared(hostile, pair[1])))
     assert "log\\x1b[31m\\u202e" in text
     assert text.replace("\n", "").isprintable()

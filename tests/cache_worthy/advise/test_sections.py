@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import cache_worthy.advise
+import cache_worthy.report.words
 from cache_worthy.advise import sections
 from cache_worthy.advise.sections import SECTIONS, skippable
 from cache_worthy.documents import schema
@@ -102,6 +103,26 @@ def repeats(context: Context, workload: Workload) -> Repeats:
 '''
 
 
+WORDS = '''
+"""The words on requests that come twice."""
+
+from __future__ import annotations
+
+from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.repeats import Repeats
+from cache_worthy.report.model import Prose, Words, table
+
+
+def words(analysis: Analysis) -> Words | None:
+    """A sentence and a table."""
+    found = analysis.of(Repeats)
+    if found is None:
+        return None
+    rows = table("repeats-table", "", columns=("what", "requests"), rows=[("repeated", str(found.requests))])
+    return Words(about="requests that come twice", parts=(Prose(f"Repeated: {found.rule}."), rows))
+'''
+
+
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The section of ``TOY`` as a contributor adds it."""
@@ -111,10 +132,17 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(
         cache_worthy.advise, "__path__", [*cache_worthy.advise.__path__, str(folder)]
     )
+    words = tmp_path / "words"
+    words.mkdir()
+    (words / "repeats.py").write_text(WORDS, encoding="utf-8")
+    monkeypatch.setattr(
+        cache_worthy.report.words, "__path__", [*cache_worthy.report.words.__path__, str(words)]
+    )
     added = importlib.import_module("cache_worthy.advise.repeats").repeats
     monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, added))
     yield
-    monkeypatch.delitem(sys.modules, "cache_worthy.advise.repeats")
+    for name in ("cache_worthy.advise.repeats", "cache_worthy.report.words.repeats"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 @pytest.mark.usefixtures("toy")
@@ -154,8 +182,16 @@ def test_an_added_section_stands_in_document_schema_and_comparison(
             )
         ],
     }
-    lines = run("compare", *files)[1].splitlines()
-    assert "  requests                                      2                  1    -50.0%" in lines
+    rows = [line.split() for line in run("compare", *files)[1].splitlines()]
+    assert ["requests", "2", "1", "-50.0%"] in rows
+    page = tmp_path / "a.html"
+    code, text, _ = run("analyze", tmp_path / "a.jsonl", *skip, "--html", page)
+    assert code == 0
+    assert "REPEATS   requests that come twice" in text
+    assert ["repeated", "2"] in [line.split() for line in text.splitlines()]
+    html = page.read_text(encoding="utf-8")
+    assert 'id="repeats-table"' in html
+    assert "all blocks are the same" in html
 
 
 def test_without_it_nothing_is_left_of_it(run: Run, sample: Path) -> None:

@@ -14,7 +14,8 @@ from request_logs import block_log, paged_log
 from cache_worthy.advise.memory import gpu_room, weights_bytes
 from cache_worthy.advise.server import pins_text
 from cache_worthy.logs.session import read_log
-from cache_worthy.report.words.server import Typed, typed
+from cache_worthy.report.model import Command
+from cache_worthy.report.terminal import command_lines
 from cache_worthy.sim.blocks import replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
 from cache_worthy.sim.sglang import (
@@ -98,7 +99,7 @@ def test_an_older_release_is_offered_what_it_accepts(run: Run) -> None:
         "--radix-eviction-policy priority --enable-priority-scheduling",
     ]
     assert (
-        "slru: a request counts twice (sglang#30689), so this default acts as lru on prompts alone."
+        "slru a request counts twice (sglang#30689), so this default acts as lru on prompts alone"
         in flat(text)
     )
     document, text = analyze(run, scenario("scan_flood"), "sglang", "--sglang-version", "0.5.9")
@@ -137,12 +138,14 @@ def test_sglang_numbers_are_the_replays(run: Run) -> None:
 
 def test_research_policies_follow_the_engines_own(run: Run) -> None:
     document, text = analyze(run, scenario("scan_flood"), "sglang")
-    section = text[text.index("what SGLang offers") : text.index("QUESTION 5")]
-    labels = [line.split("  ")[1] for line in section.splitlines() if line.startswith("  ")]
     own = [o["label"] for o in document["engine"]["options"]]
     research = document["policy"]["policies"]
-    found = [label for label in labels if label in {*own, *research}]
-    assert found == [*own, *research]
+    _, _, after = text.partition("  What SGLang offers\n")
+    options, _, after = after.partition("\n\n")
+    _, _, after = after.partition("  Research policies, no flags of SGLang")
+    for names, table in ((own, options), (research, after.partition("\n\n")[0])):
+        labels = [line.split("  ")[1] for line in table.splitlines() if line.startswith("  ")]
+        assert labels == ["capacity", "GiB", *names]
 
 
 def test_vllm_has_nothing_to_set(run: Run) -> None:
@@ -152,7 +155,7 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
     assert "no choice" in advice["verdict"]
     assert "--radix-eviction-policy" not in text
     assert "cheapest of what" not in text
-    section = text[text.index("  POLICY ") : text.index("  MEMORY ")]
+    section = text[text.index("  POLICY ") : text.index("  Memory, as flags")]
     assert max(map(len, section.splitlines())) <= 80
     assert "vLLM offers no eviction policy to set" in flat(text)
     requests = read_log(scenario("short_prompts")).requests
@@ -360,7 +363,7 @@ def test_no_line_is_too_long(engine: str, run: Run) -> None:
 def test_a_long_flag_is_broken_between_two_options() -> None:
     flag = flag_for("slru", {"protected_threshold": 3})
     assert flag is not None
-    lines = typed(Typed("type", flag))
+    lines = command_lines(Command("type", flag))
     assert len(lines) == 2
     assert lines[0].endswith(" \\")
     assert max(map(len, lines)) <= 80

@@ -1,4 +1,4 @@
-"""The HTML page: its tables, parsed, equal the JSON cell by cell (rank 5); nothing a log says runs.
+"""The HTML writer: the page, parsed back, is the model; nothing that a log says runs or loads.
 
 What only a browser can say (errors, requests, overflow, contrast) is in test_report_in_browser.py.
 """
@@ -11,29 +11,47 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
+from reports import Document, Made, made, tables_of
+from words_of_band import shown
 
-from cache_worthy.advise.recoverable import Recoverable, Recovery
-from cache_worthy.report.charts import log_ticks, lower_steps, nice_step
+from cache_worthy.report.charts import HistogramChart
+from cache_worthy.report.html import POLICY, render_html
+from cache_worthy.report.model import (
+    Answer,
+    Command,
+    Facts,
+    Figure,
+    Heading,
+    Part,
+    Prose,
+    Report,
+    Section,
+    Tile,
+    Tiles,
+    table,
+)
 
+SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample_log.jsonl"
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
-Document = dict[str, Any]
+
+#: Elements whose text is one piece of the page, in the order of reading.
+PIECES = ("h1", "h2", "h3", "p", "li", "figcaption", "summary", "dt", "dd", "th", "td", "title")
 
 
 @dataclass
 class Page(HTMLParser):
-    """Tables by id (head and rows of cell texts), definition lists by id, text, scripts, pictures."""
+    """Pieces of text with their element; tables and lists by id; scripts and pictures."""
 
+    pieces: list[tuple[str, str]] = field(default_factory=list)
     tables: dict[str, list[list[str]]] = field(default_factory=dict)
     lists: dict[str, list[list[str]]] = field(default_factory=dict)
     scripts: list[tuple[dict[str, str | None], str]] = field(default_factory=list)
     tags: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
-    text: str = ""
     _open: str = ""
-    _cell: bool = False
+    _inside: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -41,6 +59,9 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         self.tags.append((tag, found))
+        self._inside.append(tag)
+        if tag in ("meta", "link"):
+            self._inside.pop()
         if tag == "table":
             self._open = found["id"] or ""
             assert self._open not in self.tables
@@ -49,365 +70,187 @@ class Page(HTMLParser):
             self.tables[self._open].append([])
         elif tag in ("th", "td"):
             self.tables[self._open][-1].append("")
-            self._cell = True
         elif tag == "dl":
             self._open = found.get("id") or ""
             self.lists.setdefault(self._open, [])
-        elif tag in ("dt", "dd"):
-            if tag == "dt":
-                self.lists[self._open].append([])
+        elif tag == "dt":
+            self.lists[self._open].append([""])
+        elif tag == "dd":
             self.lists[self._open][-1].append("")
-            self._cell = True
         elif tag == "script":
             self.scripts.append((found, ""))
+        if tag in PIECES and "svg" not in self._inside:
+            self.pieces.append((tag, ""))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("th", "td", "dt", "dd"):
-            self._cell = False
+        assert self._inside.pop() == tag, "elements are closed in their order"
         self.tags.append((f"/{tag}", {}))
 
     def handle_data(self, data: str) -> None:
-        inside = self.tags[-1][0] if self.tags else ""
-        if inside == "script":
+        if "script" in self._inside:
             self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
-        elif inside != "style":
-            self.text += data
-        if self._cell:
-            where = self.tables if self._open in self.tables else self.lists
-            where[self._open][-1][-1] += data
+            return
+        if "svg" in self._inside or "style" in self._inside:
+            return
+        if any(tag in ("th", "td") for tag in self._inside):
+            self.tables[self._open][-1][-1] += data
+        elif any(tag in ("dt", "dd") for tag in self._inside):
+            self.lists[self._open][-1][-1] += data
+        if any(tag in PIECES for tag in self._inside):
+            tag, before = self.pieces[-1]
+            self.pieces[-1] = (tag, before + data)
+        else:
+            assert not data.strip(), f"{data!r} stands in no element"
+
+    def of(self, *tags: str) -> list[str]:
+        """The text of elements, white space as one space."""
+        return [" ".join(text.split()) for tag, text in self.pieces if tag in tags]
 
 
 def parse(text: str) -> Page:
     page = Page()
     page.feed(text)
     page.close()
+    assert page._inside == []
     return page
 
 
-def gib(size: int) -> str:
-    value = size / 2**30
-    return f"{value:.2f} GiB" if value >= 0.1 or value == 0 else f"{value:.4f} GiB"
+def joined(text: str) -> str:
+    return " ".join(shown(text.replace("\n", " ")).split())
 
 
-def percent(value: float | None, digits: int = 1) -> str:
-    return "--" if value is None else f"{100 * value:.{digits}f}%"
+def compare(page: Page, report: Report) -> None:
+    """Every part of the model, in order, and nothing else."""
+    sections = (report.short, *report.sections)
+    parts: list[Part] = [part for section in sections for part in section.parts]
+    figures = [part for part in parts if isinstance(part, Figure)]
+    tables = [one for part in parts for one in tables_of(part)]
+    assert page.of("title") == [joined(f"{report.title}: {report.source}")]
+    assert page.of("h1") == [joined(report.title)]
+    assert page.of("h2") == [joined(f"{s.title} {s.about}") for s in sections]
+    assert page.of("h3") == [joined(p.text) for p in parts if isinstance(p, Heading)]
+    text = [f"{report.source}: {report.about}"]
+    for part in parts:
+        if isinstance(part, Prose):
+            text.append(part.text)
+        elif isinstance(part, Answer):
+            text.append(f"{part.label}: {part.text}")
+        elif isinstance(part, Command):
+            text.append(f"{part.label} {part.text}")
+        text += [one.caption for one in tables_of(part) if one.caption]
+    assert page.of("p") == [joined(t) for t in (*text, report.footer)]
+    legends = [item.words for figure in figures for item in figure.legend]
+    assert page.of("li") == [joined(t) for t in (*(s.title for s in report.sections), *legends)]
+    assert page.of("figcaption") == [joined(figure.caption) for figure in figures]
+    assert page.of("summary") == ["The numbers of this figure"] * len(figures)
+    assert list(page.tables) == [one.key for one in tables]
+    for one in tables:
+        cells = [[c.head for c in one.columns], *([c.text for c in row] for row in one.rows)]
+        assert page.tables[one.key] == [[escaped(cell) for cell in row] for row in cells]
+    facts = {part.key: part.rows for part in parts if isinstance(part, Facts)}
+    tiles = [tile for part in parts if isinstance(part, Tiles) for tile in part.tiles]
+    assert page.lists == {
+        **({"": [[t.name, escaped(t.value + t.unit)] for t in tiles]} if tiles else {}),
+        **{key: [[escaped(cell) for cell in row] for row in rows] for key, rows in facts.items()},
+    }
 
 
-def ratio(value: float | None) -> str:
-    return "--" if value is None else f"{value:.4f}"
-
-
-def compare(page: Page, document: Document) -> None:
-    """Every cell of every table of the analysis, by position."""
-    (embedded,) = page.scripts
-    assert embedded[0]["type"] == "application/json"
-    assert json.loads(embedded[1]) == document
-
-    bins = document["workload"]["reuse_histogram"]
-    total = sum(b["references"] for b in bins)
-    assert (
-        total == document["workload"]["block_references"] - document["workload"]["distinct_blocks"]
-    )
-    assert page.tables["reuse-table"][1:] == [
-        [
-            str(b["up_to"]) if b["least"] == b["up_to"] else f"{b['least']} to {b['up_to']}",
-            str(b["references"]),
-            percent(b["references"] / total),
-        ]
-        for b in bins
-    ]
-
-    curve = document["capacity"]
-    last = len(curve["points"]) - 1
-    head, *rows = page.tables["capacity-table"]
-    assert head[:5] == ["capacity", "size", "cost", "block hit rate", "elasticity"]
-    assert [row[:5] for row in rows] == [
-        [
-            percent(p["fraction"], 2),
-            gib(p["bytes"]),
-            ratio(p["cost_ratio"]),
-            percent(p["block_hit_rate"]),
-            "--" if p["elasticity"] is None else f"{p['elasticity']:z.3f}",
-        ]
-        for p in curve["points"]
-    ]
-    for n, row in enumerate(rows):
-        assert ("recommended" in row[-1]) == (n == curve["recommended_index"])
-        least = "floor" if document["sample"] is None else "least answered"
-        assert (least in row[-1], "working set" in row[-1]) == (n == 0, n == last)
-        if document["sample"] is not None:
-            assert row[5] == f"{document['sample']['curve'][n]['error']:.4f}"
-
-    table = document["policy"]
-    bound = document["bound"]
-    if bound is None:
-        assert "split-table" not in page.tables
-    else:
-        head, *rows = page.tables["split-table"]
-        assert head == [
-            "capacity", "size", "over compulsory", "only memory", "undecided", "foresight",
-            "best shipped", "policy",
-        ]  # fmt: skip
-        assert rows == [
-            [
-                percent(r["fraction"]),
-                gib(r["bytes"]),
-                percent(r["lru_cost"] / bound["compulsory_cost"] - 1),
-                *(percent(r[k]) for k in ("only_memory", "undecided", "foresight", "best_shipped")),
-                r["best_policy"],
-            ]
-            for r in bound["rows"]
-        ]
-        assert page.tables["bound-table"][1:] == [
-            [
-                percent(r["fraction"]),
-                gib(r["bytes"]),
-                r["best_policy"],
-                ratio(r["best_cost"] / bound["compulsory_cost"]),
-                ratio(r["lower_bound_ratio"]),
-            ]
-            for r in bound["rows"]
-        ]
-        assert page.lists["recoverable-verdicts"] == [
-            [f"{percent(r['fraction'])}  {r['word']}", r["verdict"]] for r in bound["rows"]
-        ]
-
-    head, *rows = page.tables["policy-table"]
-    own = table["outside_oracle_coverage"]
-    assert [row[0] for row in rows] == [f"{n} [!]" if n in own else n for n in table["policies"]]
-    for n, row in enumerate(table["rows"], 1):
-        fraction, size = head[n].split("\n")
-        assert fraction == percent(row["fraction"])
-        assert float(size.removesuffix(" GiB")) == pytest.approx(row["bytes"] / 2**30, rel=0.01)
-        assert [cells[n] for cells in rows] == [
-            ("*" if c["cheapest"] else "") + ratio(c["cost_ratio"]) for c in row["cells"]
-        ]
-    assert all(len(row) == 1 + len(table["rows"]) for row in rows)
-    advice = document["engine"]
-    if advice is None:
-        assert page.lists["policy-verdicts"] == [
-            [
-                percent(r["fraction"]) + (f" ({r['label']})" if r["label"] else ""),
-                banded(r["verdict"], document["band"], n) + sampled(document["sample"], n),
-            ]
-            for n, r in enumerate(table["rows"])
-        ]
-    else:
-        assert page.tables["engine-table"][1:] == [
-            [o["label"], *row]
-            for o, row in zip(advice["options"], starred(advice["options"]), strict=True)
-        ]
-        assert page.lists["engine-notes"] == [
-            [o["label"], o["note"]] for o in advice["options"] if o["note"]
-        ]
-        assert advice["verdict"] in page.text
-        assert all(flag in page.text for flag in advice["memory"]["flags"])
-
-    pins = document["pin"]
-    assert page.tables["pins-table"][1:] == [
-        [
-            f"#{n}",
-            *(str(p[k]) for k in ("references", "depth", "blocks", "subtree_blocks")),
-            gib(p["pin_bytes"]),
-            percent(p["protected_fraction"]),
-            str(p["first_request"]),
-        ]
-        for n, p in enumerate(pins["pins"])
-    ]
-
-    cold = document["coldstart"]
-    if cold is not None:
-        assert page.tables["coldstart-table"][1:] == [
-            [
-                r["label"],
-                gib(r["bytes"]),
-                *(
-                    "never" if r[k] is None else str(r[k])
-                    for k in ("reached_after", "settled_after")
-                ),
-                *(
-                    percent(r[a][b])
-                    for a in ("cold", "warm")
-                    for b in ("block", "token", "request")
-                ),
-            ]
-            for r in cold["rows"]
-        ]
-    compare_sections(page, document)
-    tails = document["tails"]
-    for n, at in enumerate([] if tails is None else tails["capacities"]):
-        assert page.tables[f"tails-table-{n}"][1:] == [
-            [
-                r["policy"],
-                *(f"{r[k]:.2e}" for k in ("p50", "p95", "p99", "max")),
-                "--" if r["own_p99"] is None else f"{r['own_p99']:.3g}",
-                *(str(r[k]["requests"]) for k in ("deep", "cold", "first")),
-            ]
-            for r in at["rows"]
-        ]
-
-
-def compare_sections(page: Page, document: Document) -> None:
-    """The tables of the sections that can be skipped."""
-    band, splits, sim, causes = (document[k] for k in ("band", "splits", "pinsim", "causes"))
-    if causes is not None:
-        cells = [
-            [
-                *(str(c[k]) if c["known"] else "--" for k in ("requests", "blocks")),
-                percent(c["fraction"]) if c["known"] else "--",
-                *("" if c[k] is None else str(c[k]) for k in ("example_record", "example_token")),
-            ]
-            for c in (*causes["new"], causes["evicted"])
-        ]
-        shares = [percent(causes[f"missing_{k}"]) for k in ("fraction", "there_fraction")]
-        cells[5:5] = [["", "", shares[0], "", ""]]
-        cells.append(["", "", shares[1], "", ""])
-        assert [row[1:] for row in page.tables["causes-table"][1:]] == cells
-    if band is not None:
-        assert page.tables["band-table"][1:] == [
-            [
-                percent(r["fraction"]),
-                gib(r["bytes"]),
-                percent(r["saving_low"], 2),
-                percent(r["saving_high"], 2),
-                r["worth_changing"],
-                r["best"] or f"tie: {', '.join(r['tied'])}",
-            ]
-            for r in band["policy"]
-        ]
-        assert page.tables["members-table"][1:] == [
-            [
-                shown(m["name"]),
-                percent(m["ceiling"]),
-                gib(m["recommended_bytes"]),
-                percent(m["recommended_fraction"], 2),
-                ratio(m["recommended_cost_ratio"]),
-            ]
-            for m in band["members"]
-        ]
-    if splits is not None:
-        assert page.tables["splits-table"][0][-1] == f"cost at {gib(splits['whole_bytes'])}"
-        assert page.tables["splits-table"][1:] == [
-            [
-                p["name"],
-                str(p["requests"]),
-                percent(p["ceiling"]),
-                gib(p["floor_bytes"]),
-                "--" if p["recommended_bytes"] is None else gib(p["recommended_bytes"]),
-                p["best_policy"] or "not worth caching",
-                percent(p["saving_fraction"], 2),
-                ratio(p["whole_cost_ratio"]),
-            ]
-            for p in splits["parts"]
-        ]
-    if sim is not None and sim["gain"] is not None:
-        changes = [sim["gain"][key] for key in ("pinned", "rest", "outside", "total")]
-        assert [row[1:] for row in page.tables["pinsim-table"][1:]] == [
-            [f"{c['before']:.3e}", f"{c['after']:.3e}", f"{c['before'] - c['after']:.2e}"]
-            for c in changes
-        ]
-
-
-def banded(verdict: str, band: Document | None, n: int) -> str:
-    """What question 5 says at one capacity: no winner where the band has none."""
-    if band is None:
-        return verdict
-    r = band["policy"][n]
-    if r["best"] is None:
-        saved = sorted({percent(r[key], 2) for key in ("saving_low", "saving_high")}, key=float_of)
-        named = f"; {r['candidate']} would save {' to '.join(saved)}" if r["candidate"] else ""
-        verdict = f"tie within the band: {', '.join(r['tied'])}{named}."
-    flips = f"flips under {', '.join(r['flips'])}" if r["flips"] else "holds across the band"
-    return f"{verdict} {'Changing' if r['candidate'] else 'Staying'} {flips}."
-
-
-def sampled(sample: Document | None, n: int) -> str:
-    if sample is None:
-        return ""
-    s = sample["savings"][n]
-    none = ", so it may be none" if s["saving_fraction"] <= s["error"] else ""
-    error = f": +/- {percent(s['error'], 2)}{none}" if s["saving_fraction"] else ""
-    return f" (from a sample{error})"
-
-
-def shown(name: str) -> str:
-    """A user's own name as the page shows it: what cannot be printed, escaped."""
-    return name.replace("\x00", "\\x00").replace("\ud800", "\\ud800").replace("\u2028", "\\u2028")
-
-
-def float_of(text: str) -> float:
-    return float(text.removesuffix("%"))
-
-
-def starred(options: list[Document]) -> list[list[str]]:
-    choice = any(o["flag"] is not None for o in options)
-    least = [min(costs) for costs in zip(*(o["total_cost"] for o in options), strict=True)]
-    return [
-        [
-            ("*" if choice and cost == low else "") + ratio(value)
-            for cost, low, value in zip(o["total_cost"], least, o["cost_ratio"], strict=True)
-        ]
-        for o in options
-    ]
-
-
-def report(run: Run, folder: Path, *argv: object) -> tuple[Page, Document]:
-    target = folder / "report.html"
-    code, out, err = run("analyze", *argv, "--json", "--html", target, "--force")
-    assert code == 0, err
-    return parse(target.read_text(encoding="utf-8")), json.loads(out)
+def escaped(text: str) -> str:
+    """What cannot be printed, written out; line feeds stay."""
+    return "\n".join(map(shown, text.split("\n")))
 
 
 @pytest.mark.parametrize(
     "options",
     [
         (),
-        ("--model", "Llama-3.1-70B", "--skip", "bound,splits", "--pins", 9),
-        ("--capacity-gib", "0.7", "--skip", "bound,tails,coldstart,band,splits,pinsim,causes"),
+        ("--capacity-gib", 0.7, "--skip", "splits"),
         ("--sample", 0.95),
         ("--engine", "sglang", "--gpu-gib", 40, "--skip", "bound,splits,band"),
         ("--engine", "vllm", "--gpu-gib", 18, "--skip", "bound,splits,band"),
     ],
+    ids=["plain", "capacity", "sample", "sglang", "vllm"],
 )
-def test_tables_equal_json(
-    run: Run, sample: Path, tmp_path: Path, options: tuple[object, ...]
-) -> None:
-    page, document = report(run, tmp_path, sample, *options)
-    compare(page, document)
-
-
-@pytest.mark.parametrize("place", ["split-table", "policy-table", "pins-table", "capacity-table"])
-def test_the_comparison_bites(run: Run, sample: Path, tmp_path: Path, place: str) -> None:
-    page, document = report(run, tmp_path, sample)
-    compare(page, document)
-    page.tables[place][-1][-2] += "1"
-    with pytest.raises(AssertionError):
-        compare(page, document)
+def test_the_page_is_the_model(options: tuple[object, ...]) -> None:
+    found = made(SAMPLE, *options)
+    page = parse(found.page)
+    compare(page, found.report)
+    (embedded,) = page.scripts
+    assert embedded[0] == {"type": "application/json", "id": "cache-worthy-document"}
+    assert json.loads(embedded[1]) == found.document
 
 
 @pytest.mark.traces
-def test_tables_equal_json_on_a_trace(run: Run, traces: Path, tmp_path: Path) -> None:
-    page, document = report(run, tmp_path, traces / "conversation_trace.jsonl")
-    compare(page, document)
+@pytest.mark.parametrize("options", [(), ("--sample", 0.5)])
+def test_the_page_is_the_model_on_a_trace(traces: Path, options: tuple[object, ...]) -> None:
+    found = made(traces / "conversation_trace.jsonl", *options)
+    page = parse(found.page)
+    compare(page, found.report)
+    assert json.loads(page.scripts[0][1]) == found.document
 
 
-def test_it_is_what_the_other_renderings_say(run: Run, sample: Path, tmp_path: Path) -> None:
-    """The page has every sentence of the terminal's summary and footer."""
-    code, text, _ = run("analyze", sample, "--html", tmp_path / "r.html")
-    assert code == 0
-    page = parse((tmp_path / "r.html").read_text(encoding="utf-8"))
-    flat = " ".join(page.text.split())
-    short = text.partition("WORKLOAD")[0].partition("-\n")[2]
-    assert len(short.split()) > 20
-    assert " ".join(short.split()).split(". ")[0] in flat
-    for sentence in " ".join(short.split()).split(". "):
-        assert sentence in flat
+@pytest.mark.parametrize("place", ["split-table", "policy-table", "pins-table", "capacity-table"])
+def test_the_comparison_bites(place: str) -> None:
+    found = made(SAMPLE)
+    page = parse(found.page)
+    page.tables[place][-1][-2] += "1"
+    with pytest.raises(AssertionError):
+        compare(page, found.report)
 
 
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\ud800\u2028"
+@pytest.mark.parametrize("change", [("At that size", "At this size"), ("<dt>order", "<dt>redro")])
+def test_a_changed_word_is_seen(change: tuple[str, str]) -> None:
+    found = made(SAMPLE)
+    assert change[0] in found.page
+    with pytest.raises(AssertionError):
+        compare(parse(found.page.replace(*change)), found.report)
 
 
-def test_names_from_a_log_cannot_act(run: Run, write: Write, tmp_path: Path) -> None:
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\ud800\u2028{{7*7}}"
+
+
+def hostile() -> Report:
+    """Every string that a report has is hostile."""
+    small = table(f"t{EVIL}", EVIL, columns=(EVIL, f"{EVIL}\n"), rows=[(EVIL, EVIL)])
+    figure = Figure(
+        EVIL,
+        EVIL,
+        draw=HistogramChart(((EVIL, 1.0, EVIL),), EVIL),
+        numbers=(small,),
+        caption=EVIL,
+    )
+    parts: tuple[Part, ...] = (
+        *(Prose(EVIL), Prose(EVIL, note=True), Answer(EVIL, EVIL, EVIL), Heading(EVIL)),
+        *(Facts(f"f{EVIL}", ((EVIL, EVIL),)), Tiles((Tile(EVIL, EVIL, EVIL),)), figure),
+        Command(EVIL, EVIL),
+    )
+    short = Section(f"s{EVIL}", EVIL, about=EVIL, parts=parts)
+    return Report(EVIL, EVIL, EVIL, short, (), EVIL, json.dumps(EVIL))
+
+
+def test_all_text_is_escaped() -> None:
+    text = render_html(hostile())
+    assert_harmless(text)
+    assert "{{7*7}}" in text  # a template is no place for names: nothing in them is computed
+    assert json.loads(parse(text).scripts[0][1]) == EVIL
+
+
+def assert_harmless(text: str) -> None:
+    """Nothing of :data:`EVIL` became an element, an attribute or a character that cannot be seen."""
+    page = parse(text)
+    names = [tag for tag, _ in page.tags]
+    assert names.count("script") == names.count("/script") == 1
+    assert "img" not in names
+    assert "b" not in names
+    assert not [key for _, attrs in page.tags for key in attrs if key.startswith("on")]
+    assert [c for c in set(text) if not c.isprintable() and c != "\n"] == []
+    text.encode("utf-8")
+
+
+def test_names_from_a_log_cannot_act(write: Write, tmp_path: Path) -> None:
     """A hostile file name, model, tenant and model name appear as text, and the JSON is whole."""
     records = [
         {"messages": [{"role": "user", "content": "x" * 3000}], "model": EVIL, "tenant": f"{EVIL}{n % 2}"}
@@ -418,61 +261,87 @@ def test_names_from_a_log_cannot_act(run: Run, write: Write, tmp_path: Path) -> 
     shape = {"layers": 2, "d_model": 8, "heads": 2, "kv_heads": 1, "head_dim": 4, "d_ff": 16}
     model.write_text(json.dumps({"name": EVIL, **shape}), encoding="utf-8")
     options = ("--salt-field", "tenant", "--model-field", "model=*", "--model", model)
-    page, document = report(run, tmp_path, log, *options)
-    compare(page, document)
-    assert document["parameters"]["model"]["name"].startswith("</script>")
-    names = [tag for tag, _ in page.tags]
-    assert names.count("script") == names.count("/script") == 1
-    assert "img" not in names
-    assert "b" not in names
-    assert not [key for _, attrs in page.tags for key in attrs if key.startswith("on")]
-    assert "alert(1)" in page.text
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "\x00" not in text
+    found = made(log, *options)
+    page = parse(found.page)
+    compare(page, found.report)
+    assert json.loads(page.scripts[0][1]) == found.document
+    assert found.document["parameters"]["model"]["name"].startswith("</script>")
+    assert_harmless(found.page)
+    assert "alert(1)" in dict(page.lists["facts"])["model"]
+    assert "alert(3)" in page.of("title")[0]
 
 
-def test_it_needs_nothing_else(run: Run, sample: Path, tmp_path: Path) -> None:
-    page, _ = report(run, tmp_path, sample)
+def test_it_needs_nothing_else() -> None:
+    text = made(SAMPLE).page
+    page = parse(text)
     for tag, attrs in page.tags:
         for key in ("src", "href", "xlink:href", "action", "poster", "data"):
             target = attrs.get(key)
             assert target is None or target.startswith(("#", "data:,")), (tag, attrs)
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"@import|url\(|https?://", text.partition("<script")[0])
-    anchors = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
-    links = {(attrs["href"] or "")[1:] for tag, attrs in page.tags if tag == "a"}
-    assert len(links) >= 7
-    assert links <= anchors
+    policies = [a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a]
+    assert policies == [POLICY]
+    assert POLICY.startswith("default-src 'none';")
+    assert "script-src" not in POLICY
     assert len(text.encode()) < 200_000
 
 
-def test_every_figure_has_a_text_alternative_and_a_table(
-    run: Run, sample: Path, tmp_path: Path
-) -> None:
-    page, document = report(run, tmp_path, sample)
+def test_anchors_are_there_and_unique() -> None:
+    page = parse(made(SAMPLE).page)
+    anchors = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(anchors) == len(set(anchors))
+    links = {(attrs["href"] or "")[1:] for tag, attrs in page.tags if tag == "a"}
+    assert len(links) >= 12
+    assert links <= set(anchors)
+    labels = {a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a}
+    assert labels <= set(anchors)
+
+
+def test_every_figure_has_a_text_alternative_and_a_table() -> None:
+    found = made(SAMPLE)
+    page = parse(found.page)
     pictures = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") == "img"]
-    assert len(pictures) == 10
-    for attrs in pictures:
-        assert len(attrs["aria-label"] or "") > 80
+    figures = [p for s in found.report.sections for p in s.parts if isinstance(p, Figure)]
+    assert len(figures) == 5
+    assert [attrs["class"] for attrs in pictures] == ["wide", "narrow"] * 5
+    assert [attrs["aria-label"] for attrs in pictures[::2]] == [
+        f"{f.title}. {f.description}" for f in figures
+    ]
+    assert pictures[1::2] == [
+        {**attrs, "class": "narrow", "viewbox": narrow["viewbox"]}
+        for attrs, narrow in zip(pictures[::2], pictures[1::2], strict=True)
+    ]
+    for figure in figures:
+        assert len(figure.description) > 70
+        assert figure.numbers
     others = [attrs for tag, attrs in page.tags if tag == "svg" and attrs.get("role") != "img"]
     assert all(attrs["aria-hidden"] == "true" for attrs in others)
-    best = document["capacity"]["recommended_bytes"]
-    assert any(gib(best) in (attrs["aria-label"] or "") for attrs in pictures)
     tags = [tag for tag, _ in page.tags]
     assert tags.count("figure") == tags.count("figcaption") == tags.count("details") == 5
 
 
-def test_question_1_ends_the_page(run: Run, write: Write, tmp_path: Path) -> None:
+def test_marks_of_cells_and_rows() -> None:
+    """The cheapest cells, the chosen row and the bars are those of the model."""
+    found = made(SAMPLE)
+    tables = [t for s in found.report.sections for p in s.parts for t in tables_of(p)]
+    cells = [cell for t in tables for row in t.rows for cell in row]
+    page = parse(found.page)
+    classes = [attrs.get("class") for _, attrs in page.tags]
+    assert classes.count("cheapest") == sum(cell.cheapest for cell in cells) > 5
+    assert classes.count("chosen") == sum(t.chosen is not None for t in tables) == 1
+    bars = [attrs["style"] for _, attrs in page.tags if attrs.get("class") == "bar"]
+    assert bars == [f"width:{100 * c.share:.1f}%" for c in cells if c.share is not None]
+    assert bars[0] == "width:100.0%"
+
+
+def test_question_1_ends_the_page(write: Write) -> None:
     logs: list[list[Document]] = [
         [{"hash_ids": [n]} for n in range(150)],
         [{"hash_ids": [], "input_length": 0}],
     ]
     for n, records in enumerate(logs):
-        target = tmp_path / f"{n}.html"
-        code, _, err = run("analyze", write(*records), "--html", target)
-        assert code == 0, err
-        page = parse(target.read_text(encoding="utf-8"))
-        assert "Not worth caching" in page.text
+        page = parse(made(write(*records, name=f"{n}.jsonl")).page)
+        assert "Question 1: Not worth caching" in page.of("p")
         assert "capacity-table" not in page.tables
 
 
@@ -484,13 +353,11 @@ def test_question_1_ends_the_page(run: Run, write: Write, tmp_path: Path) -> Non
         [{"hash_ids": [1, n]} for n in range(2, 40)] * 3,
     ],
 )
-def test_small_logs_are_drawn(
-    run: Run, write: Write, tmp_path: Path, records: list[Document]
-) -> None:
-    page, document = report(run, tmp_path, write(*records))
-    compare(page, document)
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "nan" not in re.sub(r"<script.*", "", text, flags=re.DOTALL).lower().replace("tenan", "")
+def test_small_logs_are_drawn(write: Write, records: list[Document]) -> None:
+    found: Made = made(write(*records))
+    compare(parse(found.page), found.report)
+    text = re.sub(r"<script.*", "", found.page, flags=re.DOTALL).lower().replace("tenan", "")
+    assert "nan" not in text
 
 
 def test_files_are_refused_early(run: Run, sample: Path, tmp_path: Path) -> None:
@@ -525,33 +392,8 @@ def test_files_are_refused_early(run: Run, sample: Path, tmp_path: Path) -> None
     assert taken.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_the_same_log_gives_the_same_bytes(run: Run, sample: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        few = ("--skip", "band,splits,bound")
-        assert run("analyze", sample, *few, "--html", tmp_path / f"{name}.html", "-q")[0] == 0
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
-
-
-def row(size: int, lower: float) -> Recoverable:
-    values = dict.fromkeys(Recoverable.__dataclass_fields__, 0)
-    return Recoverable(**{**values, "bytes": size, "lower_bound_ratio": lower})  # type: ignore[arg-type]
-
-
-def test_the_bound_between_capacities_is_that_of_the_larger() -> None:
-    """By hand: a bound holds at every smaller capacity, never at a larger one."""
-    bound = Recovery("", 0, (row(10, 1.5), row(20, 1.2), row(40, 1.0)))
-    assert lower_steps(10, 100, bound) == [
-        (10, 1.5), (10, 1.5), (10, 1.2), (20, 1.2), (20, 1.0), (40, 1.0), (40, 1.0), (100, 1.0),
-    ]  # fmt: skip
-
-
-def test_scales() -> None:
-    for low, high in ((0.001, 0.0011), (0.3, 4000), (5, 5.1), (0.51, 0.93), (1e-6, 1e6)):
-        ticks = log_ticks(low, high, 6)
-        assert 2 <= len(ticks) <= 7
-        assert ticks == sorted(ticks)
-        assert all(low <= t <= high for t in ticks)
-    for span in (1e-9, 0.37, 1, 12, 9.99e5):
-        step = nice_step(span, 5)
-        assert span / step <= 5 * (1 + 1e-9)
-        assert f"{step:e}"[0] in "125"
+def test_the_same_log_gives_the_same_bytes() -> None:
+    few = ("--skip", "band,splits,bound")
+    first = made(SAMPLE, *few).page
+    made.cache_clear()
+    assert made(SAMPLE, *few).page == first

@@ -194,7 +194,7 @@ def test_a_complaint_would_be_heard(
     assert complaints(foreign, opened(foreign)[1])
     loose = tmp_path / "loose.html"
     loose.write_text(
-        text.replace("default-src 'none'", "default-src 'unsafe-inline'").replace(
+        text.replace("default-src &#39;none&#39;", "default-src 'unsafe-inline'").replace(
             "<main>", "<main><script>alert(1)</script>"
         )
     )

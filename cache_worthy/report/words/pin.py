@@ -1,0 +1,80 @@
+"""The words of question 6: which prefixes to pin."""
+
+from __future__ import annotations
+
+from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.pins import Pins
+from cache_worthy.advise.sensitivity import Band
+from cache_worthy.advise.server import EngineAdvice
+from cache_worthy.numbers import counted, gib, percent
+from cache_worthy.report.model import Answer, Cell, Prose, Words, table
+from cache_worthy.report.words.marks import pin_mark
+
+_ABOUT = {
+    "generic": "through your server's retention interface, where it has one",
+    "sglang": "softly: SGLang has no hard pin",
+    "vllm": "what it would be worth; vLLM cannot pin",
+}
+
+ANY_SERVER = (
+    "Whether a prefix can be held depends on the server. TensorRT-LLM takes a retention "
+    "priority by token range: KvCacheRetentionConfig with TokenRangeRetentionConfig(0, "
+    "tokens of the prefix, priority up to 100; the default is 35). SGLang protects softly, "
+    "vLLM not at all: --engine sglang and --engine vllm say more."
+)
+
+
+def words(analysis: Analysis) -> Words | None:
+    """The section."""
+    pins, advice = analysis.of(Pins), analysis.of(EngineAdvice)
+    if pins is None:
+        return None
+    rows = table(
+        "pins-table",
+        "",
+        columns=("", "refs", "depth", "blocks", "subtree", "pin KV", "protects", "first record"),
+        rows=(
+            (
+                f"#{n}",
+                str(p.references),
+                str(p.depth),
+                str(p.blocks),
+                str(p.subtree_blocks),
+                gib(p.pin_bytes),
+                Cell(
+                    percent(p.protected_fraction),
+                    share=p.protected_cost / pins.pins[0].protected_cost,
+                ),
+                str(p.first_request),
+            )
+            for n, p in enumerate(pins.pins)
+        ),
+    )
+    return Words(
+        about=_ABOUT[analysis.parameters.engine],
+        parts=(
+            Answer("Question 6", "", _answer(pins)),
+            rows,
+            Prose(_together(pins) + pin_mark(analysis.of(Band)), note=True),
+            Prose(ANY_SERVER if advice is None else advice.pins, note=True),
+        ),
+    )
+
+
+def _answer(pins: Pins) -> str:
+    shown = counted(len(pins.pins), "prefix", "es")
+    return (
+        f"{shown} {'protect' if len(pins.pins) != 1 else 'protects'} at most "
+        f"{percent(pins.together_protected_fraction)} of what caching can save"
+    )
+
+
+def _together(pins: Pins) -> str:
+    """What the pins do together, and what that number is not."""
+    return (
+        f"Together: {gib(pins.together_bytes)} held resident protects at most "
+        f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
+        f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
+        "ceiling: your cache keeps some of these already. Pin KV includes the ancestors that a "
+        "pin implies."
+    )

@@ -1,0 +1,43 @@
+"""The words of question 1: whether caching is worth it."""
+
+from __future__ import annotations
+
+from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.sensitivity import Band
+from cache_worthy.advise.workload import Worth
+from cache_worthy.numbers import percent
+from cache_worthy.report.model import Answer, Prose, Words
+from cache_worthy.report.words.marks import ceiling_mark
+
+
+def words(analysis: Analysis) -> Words | None:
+    """The section."""
+    worth = analysis.of(Worth)
+    if worth is None:
+        return None
+    verdict, text = worth_text(worth, analysis.of(Band))
+    return Words(
+        about="is caching worth it?",
+        parts=(Answer("Question 1", verdict), Prose(text)),
+    )
+
+
+def worth_text(worth: Worth, band: Band | None) -> tuple[str, str]:
+    """The answer to question 1, and its reason."""
+    mark = "" if worth.ceiling is None else ceiling_mark(band)
+    if worth.worth_caching:
+        return "Worth caching", (
+            "With unlimited memory and a perfect policy, prefix caching removes at most "
+            f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
+            "capacity and no policy can beat it, and a real cache lands under it." + mark
+        )
+    gain = (
+        "There is nothing to cache: no record has a block."
+        if worth.ceiling is None
+        else f"Even an unlimited cache would remove only {percent(worth.ceiling, 2)} of this "
+        "log's prefill recompute."
+    )
+    return "Not worth caching", (
+        f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "
+        "that does not arise, so the run ends here." + mark
+    )
