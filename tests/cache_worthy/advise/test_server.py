@@ -155,7 +155,7 @@ def test_vllm_has_nothing_to_set(run: Run) -> None:
     assert "no choice" in advice["verdict"]
     assert "--radix-eviction-policy" not in text
     assert "cheapest of what" not in text
-    section = text[text.index("  POLICY ") : text.index("  Memory, as flags")]
+    section = text[text.index("  SERVER ") : text.index("  Memory, as flags")]
     assert max(map(len, section.splitlines())) <= 80
     assert "vLLM offers no eviction policy to set" in flat(text)
     requests = read_log(scenario("short_prompts")).requests
