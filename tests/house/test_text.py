@@ -132,7 +132,9 @@ CODE_IN_TEXT = re.compile(r"`([^`\n]+)`|^(?: {4}|\t)(.+)$|```\w*\n((?s:.*?))```"
 
 def documents() -> list[tuple[str, str]]:
     paths = [ROOT / name for name in DOCUMENTS]
-    texts = [(str(p.relative_to(ROOT)), p.read_text(encoding="utf-8")) for p in paths if p.is_file()]
+    texts = [
+        (str(p.relative_to(ROOT)), p.read_text(encoding="utf-8")) for p in paths if p.is_file()
+    ]
     assert texts
     return texts
 
