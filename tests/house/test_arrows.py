@@ -26,8 +26,8 @@ ALLOWED = {
     "oracles": ("cache_worthy.oracles", "cache_worthy.theory.instance"),
 }
 
-#: Above the layer in which it does not belong yet.
-ARGPARSE_PENDING = {"cache_worthy/measure/any_policy.py"}
+#: How a value is written; to go to ``cache_worthy.numbers``, and this with it.
+WORDS_PENDING = {"cache_worthy/report/words/comparison.py": ["cache_worthy.advise.quantity.shown"]}
 
 
 def imported(source: str) -> Iterator[tuple[str, str]]:
@@ -130,13 +130,13 @@ def reads_transcripts(name: str, source: str) -> bool:
 
 
 def test_argparse_is_imported_by_the_command_line_alone() -> None:
-    assert {n for n, text in shipped().items() if parses_arguments(n, text)} == ARGPARSE_PENDING
+    assert [name for name, text in shipped().items() if parses_arguments(name, text)] == []
 
 
 def test_words_import_results_and_no_measurement() -> None:
     files = shipped()
     assert sum(name.startswith("cache_worthy/report/words/") for name in files) > 5
-    assert {n: bad for n, text in files.items() if (bad := measures(n, text))} == {}
+    assert {n: bad for n, text in files.items() if (bad := measures(n, text))} == WORDS_PENDING
 
 
 def test_nothing_that_is_installed_reads_the_transcriptions() -> None:
