@@ -5,7 +5,7 @@
 
 The logs are CONSTRUCTED, not recorded, and every record says so. Each is the smallest traffic we
 know that makes deployed policies differ in one way that users report; the expected order of the
-policies is a test (tests/scripts/test_make_scenarios.py). Nothing measured on them says how often
+policies is a test (tests/scripts/make/test_scenarios.py). Nothing measured on them says how often
 real traffic looks like this.
 
 Only ``random.Random(seed).random()`` is used: it is the one generator whose sequence the Python
