@@ -1,6 +1,6 @@
 """Any bytes, damaged samples and any JSON under known keys: requests or one clear error (rank 2).
 
-``attempt`` raises on every other outcome; scripts/fuzz_formats.py runs it coverage-guided.
+``attempt`` raises on every other outcome; scripts/check/fuzz.py runs it coverage-guided.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-import fuzz_formats as script
+import attempts as script
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
