@@ -106,7 +106,7 @@ def cutting_options(args: argparse.Namespace) -> ReadOptions:
 
 
 def read_options(args: argparse.Namespace) -> ReadOptions:
-    """The ingestion options among ``args``."""
+    """The options of reading among ``args``."""
     field, _, model = (args.model_field or "").partition("=")
     return ReadOptions(
         chars_per_token=args.chars_per_token,

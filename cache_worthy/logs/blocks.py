@@ -1,8 +1,8 @@
 """Prompts to block ids, hashed as engines hash them: (parent, tokens of the block, extra keys).
 
-Without a tokeniser the characters of the block stand for its tokens: two prompts share a block
-exactly when they share all characters up to its end, and only the scale (blocks a prompt) rides on
-the ratio. The model or salt of a request enters at the root, which by the chain is in every block,
+Without a tokeniser the characters of the block are taken for its tokens: two prompts share a block
+exactly when they share all characters up to its end, and only the scale (blocks per prompt) depends
+on the ratio. The model or salt of a request enters at the root, which by the chain is in every block,
 so different salts share nothing (vLLM: ``cache_salt``; SGLang: ``extra_key``).
 """
 
@@ -28,7 +28,7 @@ REDACTED = "redacted-by-litellm"
 def chunk_ids(prompt: str, chars_per_block: int, root: bytes = b"") -> tuple[int, ...]:
     """Chained 63-bit hashes of the prompt's blocks, the partial last one included.
 
-    BLAKE2b, not ``hash()``: the latter is salted a process, which would break determinism.
+    BLAKE2b, not ``hash()``: the latter is salted per process, which would break determinism.
 
     Examples
     --------
@@ -86,13 +86,13 @@ class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
     Ids that are texts are interned, so a request holds pointers to them: memory grows with distinct
-    blocks, plus one pointer a block reference. Integers go into a column of integers.
+    blocks, plus one pointer per block reference. Integers go into a column of integers.
 
     Parameters
     ----------
     options : ReadOptions
     intern : bool
-        Off for who keeps no request: then nothing grows.
+        Off for a caller that keeps no request: then nothing grows.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Cutter:
         Raises
         ------
         Unusable
-            If it has no text, or one that stands for text withheld; if its tokens are none, its
+            If it has no text, or one in place of text withheld; if its tokens are none, its
             block size is not the log's, or a cut prompt has no whole block.
         """
         content = prompt.content

@@ -1,4 +1,4 @@
-"""The part that formats with a request body share: messages, prompt or input to requests."""
+"""What formats with a request body share: messages, prompt or input to requests."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def prompts(
     *,
     request_id: object = None,
 ) -> tuple[Prompt, ...]:
-    """The requests of a body, with what stands around it."""
+    """The requests of a body, with what the record around it says."""
     salt = next(
         (s for f in ("cache_salt", "lora_name") if (s := label(lookup(body, f))) is not None), None
     )

@@ -1,10 +1,10 @@
 """Chat requests of any vendor in one form, and the templates that make one text of it.
 
 A server renders messages and tools by its model's chat template before it cuts blocks. The
-template of the log's server is not in the log, so one of three stands for it. They differ in the
-markers and in where tools stand, not in what two prompts share, apart from marker lengths.
+template of the log's server is not in the log, so one of three is used in its place. They differ in
+the markers and in where tools are, not in what two prompts share, apart from marker lengths.
 
-* ``simple``: tools, then ``<|role|>``, newline, content, newline a message.
+* ``simple``: tools, then ``<|role|>``, newline, content, newline per message.
 * ``chatml``: ``<|im_start|>role`` … ``<|im_end|>``, tools inside the system message, tool results
   as ``<tool_response>`` of the user (Qwen), and the opening of the answer.
 * ``llama3``: ``<|start_header_id|>role<|end_header_id|>`` … ``<|eot_id|>``, tools inside the system
@@ -12,7 +12,7 @@ markers and in where tools stand, not in what two prompts share, apart from mark
 
 The same in all: JSON (tools, arguments) has sorted keys and no spaces; ids of tool calls, reasoning
 of earlier turns and fields beside role and content are not rendered; an image, a sound or a file
-stands as one marker with the digest of its source, so its own tokens are not counted. The source is
+becomes one marker with the digest of its source, so its own tokens are not counted. The source is
 what is inside (base64) or the address, the same in every vendor's form, and ``detail`` where one is
 asked for; names and media types are no part of it.
 """
@@ -362,7 +362,7 @@ _TEMPLATES = {"simple": _simple, "chatml": _chatml, "llama3": _llama3}
 
 
 def turns(messages: Iterable[Message]) -> list[int]:
-    """How many messages stand before each answer of a recorded conversation.
+    """How many messages come before each answer of a recorded conversation.
 
     Every run of assistant messages answers one prompt; a conversation that ends with a question has
     one prompt more.

@@ -4,7 +4,7 @@ Two questions need the prompts themselves. Both answers are claims about text th
 
 * *Near-identical first blocks.* A prompt whose first block is new is held against a few others of
   the same model and salt. It counts when the two differ in one stretch of at most ``Rule.stretch``
-  characters and go on alike for ``Rule.alike`` (or to the end of what is kept, at least
+  characters and continue alike for ``Rule.alike`` (or to the end of what is kept, at least
   ``Rule.probe``): what a timestamp or an id in a preamble looks like. Not claimed: that it is one,
   or that the rest of the prompt would be shared without it. Not seen: stretches beyond the first
   block or beyond ``KEPT`` characters, others than the ``TEMPLATES`` last matched, and what comes
@@ -12,8 +12,8 @@ Two questions need the prompts themselves. Both answers are claims about text th
 * *Tool order.* A list of tools that came before in another order. The prompt is cut a second time
   with the tools as they came first, so that it can be counted what that alone would have shared.
 
-Memory: ``TEMPLATES`` texts of ``KEPT`` characters, a set entry a distinct first block, an integer a
-near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters at most together, and the
+Memory: ``TEMPLATES`` texts of ``KEPT`` characters, one set entry per distinct first block and one
+integer per near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters at most together, and the
 block ids of the distinct prompts with reordered tools.
 """
 
@@ -31,7 +31,7 @@ KEPT = 4096
 """Characters or tokens kept of a prompt to hold others against."""
 
 TEMPLATES = 16
-"""Prompts kept, the least recently matched one making room."""
+"""Prompts kept, the least recently matched one is dropped first."""
 
 PATIENCE = 4000
 """New first blocks in a row without a match after which a log is taken to have none."""

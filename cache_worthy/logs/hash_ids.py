@@ -1,4 +1,4 @@
-"""The part that formats with a ``hash_ids`` list share: a record's fields, checked."""
+"""What formats with a ``hash_ids`` list share: a record's fields, checked."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 HINT = "expected one JSON object a line"
 
-#: Brackets in a line that Python's parser follows however deep they nest.
+#: Brackets in a line that Python's parser can follow however deep they nest.
 SHALLOW = 500
 
 GAP = re.compile(r"[ \t\r\n,]*")
@@ -79,7 +79,7 @@ def parse_line(text: str) -> dict[str, object] | str | Broken:
 
 
 def objects_in(text: str) -> list[dict[str, object]]:
-    """Objects that stand on one line, as where a file without a last line end was added to.
+    """Several objects on one line, as where a file without a last line end was appended to.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def plain_parser() -> Callable[[bytes], object]:
     orjson where it is installed (a third of the time). It takes less than :mod:`json` does (no lone
     surrogates, no infinities), in the same meaning but for integers beyond 64 bits, which come out
     as floats: a caller that wants an integer must not take a float for one. It nests to 1024 where
-    :mod:`json` nests as deep as Python's stack has room, so what may nest deep is left to the latter.
+    :mod:`json` nests as deep as Python's stack allows, so what may nest deeply is left to the latter.
 
     Raises (the parser)
     -------------------

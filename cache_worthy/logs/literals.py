@@ -1,4 +1,4 @@
-"""String literals of Python that stand in a server's log (``repr`` of a prompt)."""
+"""Python string literals in a server's log (``repr`` of a prompt)."""
 
 from __future__ import annotations
 

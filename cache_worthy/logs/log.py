@@ -98,16 +98,16 @@ class Log:
     order : str
         How the requests are ordered, in words.
     moved : int
-        Requests that stand elsewhere in the file than in time.
+        Requests whose place in the file is not their place in time.
     tokenizer : str or None
         What made tokens of text; ``log`` for token ids of the log; both joined by ``+``; None for
         block ids.
     template : str or None
         What made text of messages; None where the log has none.
     evidence : Evidence
-        What its prompts say about why they share nothing; no part of any document as it stands.
+        What its prompts say about why they share nothing; not written to any document as it is.
     models, salts : dict of str to int
-        Requests by model and by salt, where the log names them. Salts (at most 20) stand by rank
+        Requests by model and by salt, where the log names them. Salts (at most 20) are listed by rank
         unless the user named their field: a ``cache_salt`` may be a secret.
     """
 

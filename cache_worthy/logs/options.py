@@ -112,7 +112,7 @@ def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOpt
     >>> with_choices(ReadOptions(), {"blocksize": 16})
     Traceback (most recent call last):
     ...
-    TypeError: read_log: no option 'blocksize'; expected one of chars_per_token, format, block_size, order, template, tokenizer, model_field, model, salt_field, allow_partial
+    TypeError: read_log: no option 'blocksize'; expected one of chars_per_token, format, block_size, ...
     """
     names = [f.name for f in dataclasses.fields(ReadOptions)]
     for name in choices:

@@ -20,7 +20,7 @@ class Order(NamedTuple):
     ranks : list of int or None
         Their places in the file, in order; None where that is the order of the file.
     moved : int
-        Requests that stand elsewhere in the file.
+        Requests whose place in the file is another.
     """
 
     words: str

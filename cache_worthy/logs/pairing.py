@@ -16,7 +16,7 @@ HELD = 64
 
 @dataclass(slots=True)
 class _Held:
-    """A request that waits for its other record, or behind one that does."""
+    """A request that waits for its other record, or comes after one that does."""
 
     place: Place
     prompt: Prompt
@@ -30,7 +30,7 @@ class Pairing:
         self._promptless: dict[str, Bad] = {}
 
     def waits(self, prompts: Iterable[Prompt]) -> bool:
-        """Whether these requests must wait, or stand behind one that does."""
+        """Whether these requests must wait, or come after one that does."""
         return bool(self._held) or any(p.unfinished for p in prompts)
 
     def hold(self, place: Place, prompts: Iterable[Prompt]) -> None:

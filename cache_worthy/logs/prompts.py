@@ -25,7 +25,7 @@ class Blocks:
     block_tokens : int or None
         Tokens in one block, where the log or its format says so.
     binding : bool
-        Whether ``block_tokens`` stands in the record (an option may not contradict it) or is only
+        Whether ``block_tokens`` is in the record (an option may not contradict it) or is only
         the format's usual value.
     """
 
@@ -141,7 +141,7 @@ class Format(Protocol):
     ``detect`` gives the field that makes a first record one of this format, or None; ``accept``
     the field of a later record, given the first one's. ``parse`` turns a record into its requests
     (none for a line that is no request) and raises :class:`Unusable`, :class:`Skipped` or
-    :class:`Refused`; where one record holds many requests, the first two stand in the sequence
+    :class:`Refused`; where one record holds many requests, the sequence holds the first two
     instead, each for one of them. ``INTERLEAVED``: lines of other kinds belong in such a log.
     """
 

@@ -29,7 +29,7 @@ LONGEST = 1 << 26
 """Bytes of one record at most (64 MiB): a line, a row of CSV, an element of a JSON array.
 
 A request is far below: the largest that Anthropic's API takes is 32 MB, images included, and a
-million tokens are 4 to 8 MB of text; twice that is room for JSON inside a JSON string, whose quotes
+million tokens are 4 to 8 MB of text; twice that leaves space for JSON inside a JSON string, whose quotes
 and line ends are written twice as long. Whatever is longer is no request but a damaged or endless
 line, and would be held in memory several times over while it is parsed.
 """
@@ -214,7 +214,7 @@ class Source:
 
     def pieces(self, stream: IO[bytes], size: int = HEAD) -> Iterator[bytes]:
         """Chunks of a stream; compressed data that ends too early just ends."""
-        # As in _Rejoined: a longer read would throw away what stands before a cut.
+        # As in _Rejoined: a longer read would throw away what comes before a cut.
         read = getattr(stream, "read1", stream.read)
         while True:
             try:

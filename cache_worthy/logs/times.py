@@ -20,7 +20,7 @@ def to_ms(value: object, per_unit: float = 1) -> int | float | None:
 
     Notes
     -----
-    A text without a zone is read as UTC. A log keeps one zone, so the order stands.
+    A text without a zone is read as UTC. A log keeps one zone, so the order is right.
 
     Examples
     --------

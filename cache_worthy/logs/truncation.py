@@ -4,11 +4,11 @@ The option cuts a prompt's text to N characters and its ids to N. Nothing in a l
 lengths of all lines together say:
 
 * Lines with a text *or* ids: many prompts of exactly one greatest length. They count as cut where that
-  length is a number people set (a multiple of 100 or 256, or a power of two) and enough shorter
-  prompts of other lengths stand beside them, since equal prompts of a benchmark look the same.
+  length is a number people set (a multiple of 100 or 256, or a power of two) and there are enough
+  shorter prompts of other lengths, since equal prompts of a benchmark look the same.
 * Lines with both: as many ids as characters, at the greatest length of all such lines. Two different
   prompts like that count as cut, unless a shorter line has as many ids as characters too: then one
-  id a character is how this tokeniser works. One alone may be chance.
+  id per character is how this tokeniser works. One alone may be chance.
 
 What may be chance is only counted ("perhaps cut").
 """

@@ -1,17 +1,18 @@
 """A container's log without what its runtime wraps around each line, in front of every format.
 
 * Docker (``json-file``): ``{"log": "…\\n", "stream": "stdout", "time": "…"}``. A line of more than
-  16 KiB stands in several records, all but the last without a line end. Docker cuts between bytes
+  16 KiB is split over several records, all but the last without a line end. Docker cuts between bytes
   and writes U+FFFD for the halves of a character that it cut; those are lost. Shippers that write
   the same record leave the line end out of all: there shorter records are lines of their own.
-* JSON lines as a tool prints them: ``name | {…}`` (docker compose logs), ``[pod/a/b] {…}`` (kubectl logs
-  --prefix), a time before them (--timestamps), as journalctl does. Lines of text are found behind such a beginning anyway.
-* Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line goes on.
+* JSON lines as a tool prints them: ``name | {…}`` (docker compose logs), ``[pod/a/b] {…}`` (kubectl
+  logs --prefix), a time before them (--timestamps), as journalctl does. Lines of text are found behind
+  such a beginning anyway.
+* Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line continues.
 
-Pieces are joined by stream, since lines of standard error may stand between them; behind a damaged one
-the rest of its line is left out, so that no prompt loses a part unnoticed. A blank line
-stays where a piece was: lines keep their numbers. What is not wrapped passes as it is. The runtime's
-own times are not used; formats have theirs, and where they have none the order of lines is the same.
+Pieces are joined by stream, since lines of standard error may come between them; after a damaged one
+the rest of its line is left out, so that no prompt loses a part unnoticed. A blank line stays where a
+piece was: lines keep their numbers. What is not wrapped passes as it is. The runtime's own times are
+not used; formats have theirs, and where they have none the order of lines is the same.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record; a batch's results are refused, and an HTTP status from 400 on skipped."""
+    """One request per record; a batch's results are refused, and an HTTP status from 400 on skipped."""
     row = as_dict(record)
     if is_batch_result(row):
         raise Refused(

@@ -30,6 +30,6 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record."""
+    """One request per record."""
     assert isinstance(record, dict)
     return (prompt_of(record, block_tokens=BLOCK_TOKENS, binding=False, ms_per_unit=1000),)

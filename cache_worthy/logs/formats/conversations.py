@@ -1,6 +1,6 @@
 """Recorded conversations: ShareGPT (``conversations``), LMSYS and WildChat (``conversation``).
 
-One record is many requests: the prompt of turn k is all that stands before it. There is no arrival
+One record is many requests: the prompt of turn k is all that comes before it. There is no arrival
 time of a turn (a record's time is the end of the whole conversation, so it is not used), so the
 assumed order is conversation after conversation, turn after turn.
 """
@@ -34,7 +34,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a turn."""
+    """One request per turn."""
     row = as_dict(record)
     try:
         messages = tuple(read_messages(row[field], field))

@@ -1,4 +1,4 @@
-"""A plain text file, one prompt a line; never detected, only on ``--format lines``."""
+"""A plain text file, one prompt per line; never detected, only on ``--format lines``."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a line."""
+    """One request per line."""
     return (Prompt(content=record),) if isinstance(record, str) else ()

@@ -1,7 +1,7 @@
 """LiteLLM spend logs: JSON lines, a JSON array, or CSV; prompts are JSON inside strings.
 
 Prompts are stored only where the operator turned that on. The proxy cuts long strings in the middle
-and leaves a mark; only what stands before the first mark is used, in whole blocks.
+and leaves a mark; only what comes before the first mark is used, in whole blocks.
 
 Since v1.111 the callback ``prefix_block_hashes`` writes keyed ids of whole prefixes (chained
 HMAC-SHA256, 16 hexadecimal digits each), the partial last block included, to the row's metadata;
@@ -45,7 +45,7 @@ CUT = "... (litellm_truncated"
 """What the proxy writes where it cut a string."""
 
 CALLBACK = "prefix_block_hashes"
-"""The callback that stores block ids, and the name under which they stand."""
+"""The callback that stores block ids, and the name of its field."""
 
 _MARKS = {"startTime", "spend", "proxy_server_request", "call_type"}
 

@@ -1,6 +1,6 @@
 """Native logs: one ``hash_ids`` list per record (Mooncake FAST'25, AIPerf mooncake_trace).
 
-Ids are used verbatim; 512 tokens a block unless ``block_size`` stands in the record
+Ids are used verbatim; 512 tokens per block unless ``block_size`` is in the record
 (``cache-worthy convert`` writes it where it is not 512) or is given; timestamps in milliseconds.
 """
 
@@ -28,7 +28,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record; one with an HTTP status from 400 on is skipped."""
+    """One request per record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
     check_status(record)
     size = record.get("block_size")

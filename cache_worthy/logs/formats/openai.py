@@ -3,7 +3,7 @@
 In a batch file the order of the lines is the only order. A ``prompt`` may be token ids, which are
 used as they are, or a list of prompts, which are requests of their own; so are the texts or id
 lists under ``input`` of an embeddings request. A list of items under ``input`` is one chat. A
-request that goes on from a response stored at the server (``previous_response_id``,
+request that continues a response stored at the server (``previous_response_id``,
 ``conversation``) holds only the end of its prompt and is unusable.
 """
 

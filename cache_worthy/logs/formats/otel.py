@@ -101,7 +101,7 @@ def _plain(value: object) -> object:
 
 
 def _failed(span: dict[str, object], found: dict[str, object]) -> bool:
-    """Whether the span's status is an error (by number, by name), or an error type stands in it."""
+    """Whether the span's status is an error (by number, by name), or it has an error type."""
     status = span.get("status")
     code = status
     if isinstance(status, dict):
@@ -115,7 +115,7 @@ def _span(span: dict[str, object]) -> Prompt | None:
     found = _attributes(span)
     if not any(k.startswith("gen_ai.") for k in found):
         return None
-    for event in _dicts(span.get("events")):  # messages may stand on an event of the span
+    for event in _dicts(span.get("events")):  # messages may be on an event of the span
         found = {**_attributes(event), **found}
     operation = found.get("gen_ai.operation.name", "chat")
     if operation not in ("chat", "text_completion", "generate_content"):
@@ -156,7 +156,7 @@ def _milliseconds(nano: int) -> int | float:
 def _numbered(found: dict[str, object]) -> list[object]:
     """Messages spread over ``gen_ai.prompt.0.role``, ``gen_ai.prompt.0.content``, … (OpenLLMetry).
 
-    The calls of a message stand as ``tool_calls.0.name`` and ``.arguments``, under ``.function`` in
+    The calls of a message are ``tool_calls.0.name`` and ``.arguments``, under ``.function`` in
     between, or whole under ``tool_calls`` as JSON; all three are written by instrumentations.
 
     Examples

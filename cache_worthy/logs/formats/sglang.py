@@ -54,7 +54,7 @@ def detect(record: Record) -> str | None:
 
 
 def _match(line: str) -> re.Match[str] | None:
-    """The head of a request line; not one that stands quoted in a prompt or an answer."""
+    """The head of a request line; not one that is quoted in a prompt or an answer."""
     found = _LINE.search(line[:300])
     return None if found is None or QUOTE.search(line, 0, found.start()) else found
 

@@ -24,7 +24,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request a record (several where ``prompt`` or ``input`` lists several).
+    """One request per record (several where ``prompt`` or ``input`` lists several).
 
     Raises
     ------

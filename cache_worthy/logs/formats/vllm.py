@@ -1,7 +1,7 @@
 """vLLM server logs: ``Received request`` lines with the prompt, or ``details`` lines at DEBUG.
 
 The prompt is a Python string literal and is read as one, so text that looks like the rest of the
-line does no harm. At DEBUG the adapter and ``n`` stand on the INFO line that follows, with the same
+line does no harm. At DEBUG the adapter and ``n`` are on the INFO line that follows, with the same
 request id. The time has no year; a step back of half a year is a new year.
 
 ``--max-log-len N`` cuts the text to N characters and the ids to N, and leaves no mark (vLLM's
@@ -57,7 +57,7 @@ def accept(record: Record, field: str) -> str | None:
 
 
 def _match(line: str) -> re.Match[str] | None:
-    """The head of a request line; not one that stands quoted in a prompt or an answer."""
+    """The head of a request line; not one that is quoted in a prompt or an answer."""
     start = line[:HEAD_LENGTH]
     both = [m for m in (_HEAD.search(start), _DETAILS.search(start)) if m is not None]
     found = min(both, key=re.Match.start, default=None)

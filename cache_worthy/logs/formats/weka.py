@@ -1,10 +1,10 @@
-"""AgentX / WEKA traces: one JSON object a *conversation*, with block ids local to it.
+"""AgentX / WEKA traces: one JSON object per *conversation*, with block ids local to it.
 
 Local ids mean nothing outside their conversation, so they are never merged across objects or
 files, even where two conversations started alike: sharing between conversations is not in such a
 log. Times are seconds from each conversation's own start: ordered by time, conversations run side by
-side; with ``--order file`` one after another. Subagents stand nested and share the scope of their conversation; their times are taken as
-relative to the subagent's start when they lie before it.
+side; with ``--order file`` one after another. Subagents are nested and share the scope of their
+conversation; their times are taken as relative to the subagent's start when they are before it.
 """
 
 from __future__ import annotations

@@ -99,11 +99,11 @@ def test_long_logs_of_milliseconds_are_no_seconds(run: Run, write: Callable[...,
 
 def test_nothing_of_the_text_is_written(run: Run) -> None:
     """No word of the traffic, no model, no request id, in either form."""
-    import make_format_samples as script
+    from sample_traffic import MODEL, WORDS
 
     for option in ([], ["--anonymise"]):
         _, out, _ = run("convert", *CHAT, *option, "-q")
-        assert not any(word in out for word in [*script.WORDS, script.MODEL, "chatcmpl", "user"])
+        assert not any(word in out for word in [*WORDS, MODEL, "chatcmpl", "user"])
 
 
 def test_a_lone_surrogate_in_an_id_can_be_printed(run: Run, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Any bytes, damaged samples and any JSON under known keys: requests or one clear error (rank 2).
 
-``attempt`` raises on every other outcome; scripts/fuzz_formats.py runs it coverage-guided.
+``attempt`` raises on every other outcome; scripts/check/fuzz.py runs it coverage-guided.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-import fuzz_formats as script
+import attempts as script
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,19 +112,19 @@ def test_seeds_are_read() -> None:
 
 def test_an_unclear_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: a traceback and a shapeless message are both findings."""
-    from cache_worthy.logs import session as ingest
+    from cache_worthy.logs import session
     from cache_worthy.sim.errors import TraceError
 
     def silent(*args: object) -> None:
         raise TraceError("")
 
-    monkeypatch.setattr(ingest, "read_log", silent)
+    monkeypatch.setattr(session, "read_log", silent)
     with pytest.raises(script.Finding):
         script.attempt(b"{}")
 
     def crash(*args: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(ingest, "read_log", crash)
+    monkeypatch.setattr(session, "read_log", crash)
     with pytest.raises(KeyError):
         script.attempt(b"{}")
