@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cache_worthy.errors import UsageError
-from cache_worthy.measure.user_policy import resolve_policy
+from cache_worthy.measure.user_policy import own_policy, resolve_policy
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.sglang.strategies import STRATEGIES
@@ -93,7 +93,7 @@ def plan_replay(
         For an unknown policy, or a parameter that the policy does not have.
     """
     if not isinstance(policy, str):
-        name = policy().name
+        name, _ = own_policy(policy)
         entry = Listed(name, "", "", "radix", True)
         covered = POLICIES.get(name) is policy
         return Plan(entry, policy, _checked(name, parameters, allowed=()), covered)
