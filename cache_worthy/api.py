@@ -53,20 +53,8 @@ def analyze(
         A shipped model, a JSON file, or the model itself.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
-    pins : int
-        Prefixes to list.
-    skip : str, or several
-        Sections to leave out, as ``--skip``.
-    cost_curve : str or path, optional
-        Measured prefill cost by prompt length.
-    sample : float, optional
-        Estimate from this share of the log's subtrees.
-    show_text : bool
-        Whether characters of prompts may be in the result.
-    engine : {"generic", "sglang", "vllm"}
-    gpu_gib : float, optional
-        With an engine: memory of the GPUs of one replica together.
-    sglang_version : str, optional
+    pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
+        As the options of the command; ``skip`` names one section or several.
 
     Raises
     ------
