@@ -6,10 +6,10 @@ Nothing here decides what to evict; it reads, replays and compares. Each answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from graphlib import TopologicalSorter
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from cache_worthy.advise import sections
 from cache_worthy.advise.context import Context, Options
@@ -17,6 +17,7 @@ from cache_worthy.advise.memory import Engine
 from cache_worthy.advise.section import Section
 from cache_worthy.logs.log import Log, Records
 from cache_worthy.measure.cost_curve import CostCurve
+from cache_worthy.measure.result import Result
 from cache_worthy.sim.cost import Model
 from cache_worthy.workers import SERIAL, Workers
 
@@ -65,12 +66,14 @@ class Parameters:
     show_text: bool
 
 
-class Analysis(Mapping[str, object]):
+class Analysis(Mapping[str, object], Result):
     """The whole result: what ``--json`` writes and the tables render.
 
     A mapping of the fields of the document, also by attribute: ``parameters``, ``input``, and every
     section by its name, None where question 1 ended the run, it was skipped or has nothing to say.
     """
+
+    document_name: ClassVar[str] = "analyze"
 
     parameters: Parameters
     input: Input
@@ -88,6 +91,20 @@ class Analysis(Mapping[str, object]):
             if one.shown:
                 found[one.name] = one.result | None if one.optional else one.result
         return found
+
+    def rows(self) -> Sequence[dict[str, object]]:
+        """The policy table, one row per capacity and policy; none where question 1 ended the run."""
+        return [
+            {
+                "capacity_fraction": row.fraction,
+                "capacity_bytes": row.bytes,
+                "capacity_blocks": row.blocks,
+                "label": row.label,
+                **{f.name: getattr(cell, f.name) for f in fields(cell)},
+            }
+            for row in (() if self.policy is None else self.policy.rows)
+            for cell in row.cells
+        ]
 
     def of(self, kind: type[R]) -> R | None:
         """The result of exactly this type, or None where the run did not come to it."""

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
 from cache_worthy.advise.memory import ENGINES
-from cache_worthy.advise.sections import parse_skip, skippable
+from cache_worthy.advise.sections import skippable
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.documents import document, to_json
-
-if TYPE_CHECKING:
-    from cache_worthy.advise.analysis import Options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,66 +107,28 @@ def _check_files(args: argparse.Namespace) -> None:
         require_plot(args.plot)
 
 
-def _options(args: argparse.Namespace) -> Options:
-    """What is asked for; what does not go together is refused before the work."""
-    from cache_worthy.advise.analysis import Options
-    from cache_worthy.measure.cost_curve import load_curve
-    from cache_worthy.measure.user_policy import user_factory
-    from cache_worthy.sim.cost import load_model
-    from cache_worthy.sim.radix.policies import POLICIES
-    from cache_worthy.sim.sglang.versions import server_for
+def run(args: argparse.Namespace) -> int:
+    """Analyse and print."""
+    from cache_worthy.advise.analysis import analyze
+    from cache_worthy.advise.request import requested
+    from cache_worthy.report.build import build, plot
+    from cache_worthy.report.terminal import render
 
-    arg.require(
-        args.gpu_gib is None or args.engine != "generic",
-        f"--gpu-gib {args.gpu_gib}: only with --engine sglang or --engine vllm, whose memory flags "
-        "it is for",
-    )
-    arg.require(
-        args.sglang_version is None or args.engine == "sglang",
-        f"--sglang-version {args.sglang_version}: only with --engine sglang",
-    )
-    if args.sglang_version is not None:
-        server_for(args.sglang_version)  # refuse it before the work
-    arg.require(
-        args.sample is None or args.engine == "generic",
-        f"--sample {args.sample}: not with --engine {args.engine}, whose replays need the whole log",
-    )
-    skip = parse_skip(args.skip)
-    arg.require(
-        args.cost_curve is None or "band" not in skip,
-        "--cost-curve: is a member of the sensitivity band, which --skip band leaves out",
-    )
-    arg.require(
-        args.cost_curve is None or args.sample in (None, 1),
-        f"--cost-curve: is a member of the sensitivity band, which --sample {args.sample} leaves out",
-    )
-    curve = None if args.cost_curve is None else load_curve(args.cost_curve)
-    model = load_model(args.model)
-    own = {spec: user_factory(spec) for spec in args.policy if spec not in POLICIES}
-    return Options(
-        model=model,
-        chars_per_token=args.chars_per_token,
-        capacity=arg.capacity(args).in_bytes,
-        own_policies=own,
-        top_pins=args.pins,
-        skip=skip,
-        cost_curve=curve,
+    _check_files(args)
+    options = requested(
+        model=args.model,
+        capacity=arg.capacity(args),
+        policy=args.policy,
+        pins=args.pins,
+        skip=args.skip,
+        cost_curve=args.cost_curve,
         sample=args.sample,
         show_text=args.show_text,
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,
+        chars_per_token=args.chars_per_token,
     )
-
-
-def run(args: argparse.Namespace) -> int:
-    """Analyse and print."""
-    from cache_worthy.advise.analysis import analyze
-    from cache_worthy.report.build import build, plot
-    from cache_worthy.report.terminal import render
-
-    _check_files(args)
-    options = _options(args)
     progress = Progress(args.quiet, args.verbose)
     with arg.workers(args) as workers:
         for spec in options.own_policies:

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(
                 f"--certificate {args.certificate}: needs a file of its own, apart from the result's"
             )
-        check_output(args.certificate, args.force, "--certificate")
+        check_output(args.certificate, args.force, flag="--certificate")
     model = load_model(args.model)
     require_solver(args.solver)
     log = arg.read_log(args)
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.done()
     if args.certificate is not None:
-        write_output(result.proof.to_json(), args.certificate, args.force, "--certificate")
+        write_output(result.proof.to_json(), args.certificate, args.force, flag="--certificate")
         if not log.order.startswith("file order"):
             note(
                 "the requests were put in order of arrival; check the certificate against the "

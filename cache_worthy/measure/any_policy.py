@@ -156,11 +156,13 @@ def replay_log(
     if forest.reinterned and not policy.pins_path:
         note(f"block ids do not fix their prefix; {policy.name} takes each id as a block")
     size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
-    job = _Job(forest, requests, size, cost, capacity.in_bytes(forest.distinct, size.block) or 0)
+    room = capacity.in_bytes(forest.distinct, size.block) or 0
+    job = _Job(forest=forest, requests=requests, size=size, cost=cost, capacity=room)
     if policy.pins_path:
         require_floor(job.capacity, forest, size)
     run = _sglang if policy.engine == "sglang" else _blocks if plan.factory is None else _radix
-    return _document(log, plan, job, run(plan, job), per_request=per_request)
+    outcome = run(plan, job)
+    return _document(log, plan, job, outcome=outcome, per_request=per_request)
 
 
 def _radix(plan: Plan, job: _Job) -> Outcome:
@@ -221,7 +223,7 @@ def _sglang(plan: Plan, job: _Job) -> Outcome:
     )
 
 
-def _document(log: Log, plan: Plan, job: _Job, outcome: Outcome, *, per_request: bool) -> Replay:
+def _document(log: Log, plan: Plan, job: _Job, *, outcome: Outcome, per_request: bool) -> Replay:
     """The outcome as a document, which tells only what this kind of cache counts."""
     lengths = job.requests.lengths
     hits = outcome.hit_tokens or tokens_of(outcome.matched, lengths, job.block_tokens)

@@ -20,8 +20,8 @@ from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
 
 if TYPE_CHECKING:
-    from cache_worthy.oracles.bound.certificate import Certified
     from cache_worthy.oracles.bound.groups import BlockTrace
+    from cache_worthy.oracles.bound.offline import Bound
 
 LARGEST_COST = 10**300
 """Costs reach the solver as floats."""
@@ -51,8 +51,7 @@ class Proof:
     """What certifies a bound: prices, to be checked against the canonical trace."""
 
     trace: BlockTrace
-    capacity_blocks: int
-    certified: Certified
+    bound: Bound
     costs: str
 
     def to_json(self) -> str:
@@ -60,7 +59,10 @@ class Proof:
         from cache_worthy.oracles.bound.certificate import to_json
 
         return to_json(
-            self.trace, self.capacity_blocks, self.certified, cost_description=self.costs
+            self.trace,
+            self.bound.capacity,
+            self.bound.certified,
+            cost_description=self.costs,
         )
 
 
@@ -154,59 +156,80 @@ def bound_log(
     UsageError
         For a capacity that cannot serve the log, costs that are none, or a missing solver.
     """
+    if rows not in ROWS:
+        raise UsageError(f"rows {rows!r}: expected one of {', '.join(ROWS)}")
+    require_solver(solver)
+    forest = build_forest(paths_of(log.requests))
+    size = BlockSize(model, log.block_tokens)
+    cost: DepthFn = BlockCost(model, log.block_tokens)
+    described, named = f"prefill FLOPs, {model.name}", None
+    if costs is not None:
+        cost = measured_costs(costs, forest.depth)
+        named = str(costs) if isinstance(costs, str | Path) else "given"
+        described = f"measured, {named}"
+    room = capacity.in_bytes(forest.distinct, size.block) or 0
+    require_floor(room, forest, size)
+    trace, found = _certified(
+        log, cost.cumulative(forest.depth), room // size.block, rows=rows, solver=solver, step=step
+    )
+    proof = Proof(trace, found, f"{described}, blocks of {log.block_tokens} tokens")
+    lru = replay(forest, POLICIES["lru"](), room, size_fn=size, cost_fn=cost).total_cost
+    return _document(log, proof, model=model, costs=named, lru=lru)
+
+
+def _certified(
+    log: Log,
+    costs: Sequence[int],
+    blocks: int,
+    *,
+    rows: Rows,
+    solver: str | None,
+    step: Callable[[str], None] | None,
+) -> tuple[BlockTrace, Bound]:
+    """The oracle's own form of the log, which it interns again as it imports nothing of what it
+    judges, and what it found."""
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
     from cache_worthy.oracles.bound.offline import offline_bound
     from cache_worthy.oracles.schedule import OracleError
     from cache_worthy.oracles.solver import SolverError
 
-    if rows not in ROWS:
-        raise UsageError(f"rows {rows!r}: expected one of {', '.join(ROWS)}")
-    require_solver(solver)
-    paths = paths_of(log.requests)
-    forest = build_forest(paths)
-    size = BlockSize(model, log.block_tokens)
-    measured = None if costs is None else measured_costs(costs, forest.depth)
-    cost: DepthFn = BlockCost(model, log.block_tokens) if measured is None else measured
-    room = capacity.in_bytes(forest.distinct, size.block) or 0
-    require_floor(room, forest, size)
-    blocks = room // size.block
     try:
-        # The oracle interns the log again, by itself: it imports nothing of what it judges.
-        trace = trace_of_requests(paths, cost.cumulative(forest.depth))
+        trace = trace_of_requests(paths_of(log.requests), costs)
+        grouped = group_references(trace)
         found = offline_bound(
-            trace,
-            blocks,
-            grouped=group_references(trace),
-            rows=rows,
-            solver=solver,
-            progress=step,
+            trace, blocks, grouped=grouped, rows=rows, solver=solver, progress=step
         )
     except (OracleError, SolverError) as error:
         raise UsageError(str(error)) from error
-    lru = replay(forest, POLICIES["lru"](), room, size_fn=size, cost_fn=cost).total_cost
-    named = None if costs is None else str(costs) if isinstance(costs, str | Path) else "given"
-    unit = f"prefill FLOPs, {model.name}" if named is None else f"measured, {named}"
-    read = input_read(log)
+    return trace, found
+
+
+def _document(
+    log: Log, proof: Proof, *, model: Model, costs: str | None, lru: int
+) -> BoundDocument:
+    found, read = proof.bound, input_read(log)
+    least = found.compulsory
     return BoundDocument(
         input=BoundInput(
-            **{f.name: getattr(read, f.name) for f in fields(read)}, canonical_sha256=trace.digest()
+            **{f.name: getattr(read, f.name) for f in fields(read)},
+            canonical_sha256=proof.trace.digest(),
         ),
         model=model,
-        costs=named,
-        capacity_blocks=blocks,
+        costs=costs,
+        capacity_blocks=found.capacity,
         lower_bound=found.lower,
-        compulsory_cost=found.compulsory,
-        lower_bound_ratio=_ratio(found.lower, found.compulsory),
+        compulsory_cost=least,
+        lower_bound_ratio=_ratio(found.lower, least),
         feasible_cost=found.feasible,
-        feasible_ratio=_ratio(found.feasible, found.compulsory),
-        belady_ratio=_ratio(found.belady, found.compulsory),
-        lru_ratio=_ratio(lru, found.compulsory),
+        feasible_ratio=_ratio(found.feasible, least),
+        belady_ratio=_ratio(found.belady, least),
+        lru_ratio=_ratio(lru, least),
         recoverable_fraction=1 - _ratio(found.lower, lru) if lru else None,
         certified=True,
         policy_class=found.certified.policy_class,
         solver=found.solver,
         interrupted=found.interrupted,
-        proof=Proof(trace, blocks, found.certified, f"{unit}, blocks of {log.block_tokens} tokens"),
+        proof=proof,
     )
 
 

@@ -50,10 +50,17 @@ class Capacity:
             if type(value) not in whole or not 0 < value <= most:  # type: ignore[operator]
                 raise UsageError(f"capacity_{name}: expected {expected}, got {value!r}")
 
-    @property
-    def given(self) -> bool:
-        """Whether it is one."""
-        return (self.fraction, self.gib, self.blocks) != (None, None, None)
+    def needed(self) -> Capacity:
+        """Itself.
+
+        Raises
+        ------
+        UsageError
+            If none was given.
+        """
+        if (self.fraction, self.gib, self.blocks) == (None, None, None):
+            raise UsageError("give one of capacity_fraction, capacity_gib and capacity_blocks")
+        return self
 
     def in_bytes(self, distinct: int, block_bytes: int) -> int | None:
         """In bytes, rounded down; None where none was given.

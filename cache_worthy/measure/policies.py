@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cache_worthy.errors import UsageError
-from cache_worthy.measure.user_policy import resolve_policy
+from cache_worthy.measure.user_policy import own_policy, resolve_policy
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
-from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.strategies import STRATEGIES, Strategy
 from cache_worthy.sim.sglang.versions import CURRENT
 
 SGLANG_PARAMETERS = ("policy_config", "page_size", "generated", "sglang_version")
@@ -45,14 +45,28 @@ class Listed:
 
 def listed() -> list[Listed]:
     """Every policy of every registry."""
-    radix = [(p.name, p.summary, p.source, "radix", True) for p in POLICIES.values()]
-    blocks = [(s.name, s.summary, s.source, s.engine, s.pins_path) for s in BLOCK_POLICIES.values()]
-    sglang = []
-    for s in STRATEGIES.values():
-        offered = "offered" if s.server_name in CURRENT.choices else "refused"
-        source = f"SGLang evict_policy.py; {offered} by its command line"
-        sglang.append((s.name, s.summary, source, "sglang", True))
-    return [Listed(*row) for row in (*radix, *blocks, *sglang)]
+    blocks = BLOCK_POLICIES.values()
+    return [
+        *(_radix(p.name, p.summary, p.source) for p in POLICIES.values()),
+        *(Listed(**{f.name: getattr(spec, f.name) for f in fields(Listed)}) for spec in blocks),
+        *map(_sglang, STRATEGIES.values()),
+    ]
+
+
+def _radix(name: str, summary: str = "", source: str = "") -> Listed:
+    """A shipped policy of the radix tree, or one of the user's own."""
+    return Listed(name=name, summary=summary, source=source, engine="radix", pins_path=True)
+
+
+def _sglang(strategy: Strategy) -> Listed:
+    offered = "offered" if strategy.server_name in CURRENT.choices else "refused"
+    return Listed(
+        name=strategy.name,
+        summary=strategy.summary,
+        source=f"SGLang evict_policy.py; {offered} by its command line",
+        engine="sglang",
+        pins_path=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +107,12 @@ def plan_replay(
         For an unknown policy, or a parameter that the policy does not have.
     """
     if not isinstance(policy, str):
-        name = policy().name
-        entry = Listed(name, "", "", "radix", True)
+        name, _ = own_policy(policy)
+        given = _checked(name, parameters, allowed=())
         covered = POLICIES.get(name) is policy
-        return Plan(entry, policy, _checked(name, parameters, allowed=()), covered)
+        return Plan(policy=_radix(name), factory=policy, parameters=given, covered=covered)
     shipped = {p.name: p for p in listed()}
-    chosen = shipped.get(policy, Listed(policy, "", "", "radix", True))
+    chosen = shipped.get(policy, _radix(policy))
     allowed: tuple[str, ...] = ()
     if chosen.engine == "sglang":
         allowed = SGLANG_PARAMETERS
@@ -106,7 +120,7 @@ def plan_replay(
         allowed = BLOCK_POLICIES[policy].parameters
     given = _checked(policy, parameters, allowed)
     factory = resolve_policy(policy) if chosen.engine == "radix" else None
-    return Plan(chosen, factory, given, policy in shipped)
+    return Plan(policy=chosen, factory=factory, parameters=given, covered=policy in shipped)
 
 
 def _checked(

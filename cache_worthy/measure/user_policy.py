@@ -38,8 +38,8 @@ def load_user_policy(spec: str) -> type[EvictionPolicy]:
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, EvictionPolicy)):
         raise UsageError(
-            f"--policy {spec}: expected a subclass of cache_worthy.sim.radix.policies.EvictionPolicy "
-            f"named {class_name} in {module_name}"
+            f"--policy {spec}: expected a subclass of cache_worthy.EvictionPolicy named {class_name} "
+            f"in {module_name}"
         )
     return found
 
@@ -49,6 +49,21 @@ def resolve_policy(spec: str) -> Callable[[], EvictionPolicy]:
     if spec in POLICIES:
         return POLICIES[spec]
     return user_factory(spec)
+
+
+def own_policy(
+    policy: str | Callable[[], EvictionPolicy],
+) -> tuple[str, Callable[[], EvictionPolicy]]:
+    """Name and factory of a policy of the user's: ``package.module:Class``, or the class itself."""
+    if isinstance(policy, str):
+        return policy, user_factory(policy)
+    try:
+        made = policy()
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"policy {policy!r}: failed: {type(error).__name__}: {error}") from error
+    if not isinstance(made, EvictionPolicy):
+        raise UsageError(f"policy {policy!r}: expected a subclass of cache_worthy.EvictionPolicy")
+    return getattr(made, "name", type(made).__name__), policy
 
 
 def user_factory(spec: str) -> Callable[[], EvictionPolicy]:
