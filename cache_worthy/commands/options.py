@@ -1,4 +1,8 @@
-"""Every shared option of the command line, defined once, and what its value means."""
+"""Every shared option of the command line, defined once, and what its value means.
+
+What an option's help names (models, policies, servers) is imported where the option is added, so that a
+command loads what it needs and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,16 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from cache_worthy.console import note
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.log import Log, Records
 from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
-from cache_worthy.logs.session import read_log as read
 from cache_worthy.measure.capacity import LARGEST_BLOCKS, LARGEST_GIB, Capacity
-from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
-from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
-from cache_worthy.sim.radix.policies import POLICIES
-from cache_worthy.sim.sglang.strategies import STRATEGIES as SGLANG_STRATEGIES
-from cache_worthy.sim.sglang.versions import CURRENT
-from cache_worthy.workers import Workers, open_workers
+
+if TYPE_CHECKING:
+    from cache_worthy.logs.log import Log
+    from cache_worthy.workers import Workers
 
 
 def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
@@ -130,6 +131,9 @@ def read_log(args: argparse.Namespace) -> Log:
     UsageError
         If the result would replace the log itself, or a file is named twice.
     """
+    from cache_worthy.logs.log import Records
+    from cache_worthy.logs.session import read_log as read
+
     named: set[object] = set()
     for source in args.log:
         if (key := _identity(source)) in named:
@@ -175,6 +179,8 @@ def same_file(a: str, b: str) -> bool:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The model whose costs are counted."""
+    from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS
+
     parser.add_argument(
         "--model",
         default=DEFAULT_MODEL.name,
@@ -219,6 +225,8 @@ def capacity(args: argparse.Namespace) -> Capacity:
 
 def add_sglang_version(parser: argparse._ActionsContainer) -> None:
     """Which release of SGLang."""
+    from cache_worthy.sim.sglang.versions import CURRENT
+
     parser.add_argument(
         "--sglang-version",
         metavar="V",
@@ -229,8 +237,12 @@ def add_sglang_version(parser: argparse._ActionsContainer) -> None:
 
 def add_policy(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """A policy to replay, or (repeated) policies to score beside the shipped ones."""
-    names = ", ".join((*POLICIES, *BLOCK_POLICIES, *SGLANG_STRATEGIES))
     if required:
+        from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
+        from cache_worthy.sim.radix.policies import POLICIES
+        from cache_worthy.sim.sglang.strategies import STRATEGIES
+
+        names = ", ".join((*POLICIES, *BLOCK_POLICIES, *STRATEGIES))
         text = f"{names}, or your own as package.module:Class"
         parser.add_argument("--policy", required=True, metavar="P", help=text)
     else:
@@ -265,6 +277,8 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 
 def workers(args: argparse.Namespace) -> Workers:
     """The workers that ``args`` name, to be used as a context manager."""
+    from cache_worthy.workers import open_workers
+
     return open_workers(args.jobs, args.scheduler)
 
 
