@@ -182,9 +182,9 @@ def _numbers(
             "capacity",
             "size",
             "cost",
-            "block hit rate",
+            "block\nhit rate",
             "elasticity",
-            *(["+/- of cost"] if sample is not None else []),
+            *(["+/-\nof cost"] if sample is not None else []),
             Column("", words=True),
         ),
         rows=(

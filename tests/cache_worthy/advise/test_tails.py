@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reports import Read, made
 
 from cache_worthy.advise.policy_table import measure_policies
 from cache_worthy.advise.tails import Tails, measure_tails, nearest_rank
@@ -144,15 +144,9 @@ def test_ranks() -> None:
     assert nearest_rank({3: 1}, 1) == nearest_rank({3: 2}, 100) == 3
 
 
-def test_a_user_policy_has_a_row(
-    run: Callable[..., tuple[int, str, str]], sample: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(sample.parents[1])
+def test_a_user_policy_has_a_row(sample: Path) -> None:
     spec = "cache_worthy.sim.radix.policies.lru:LRU"
-    code, text, _ = run("analyze", sample, "--skip", "bound", "--policy", spec)
-    assert code == 0
-    lines = text[text.index("TAILS") :].splitlines()
-    rows = {line.split()[0]: line.split()[1:] for line in lines[3:13] if line.strip()}
-    (own,) = [name for name in rows if spec.startswith(name) and name not in ("lru", "policy")]
-    assert rows[own] == rows["lru"]
-    assert max(map(len, lines[:14])) <= 80
+    found = made(sample, "--skip", "bound", "--policy", spec)
+    rows = {name: cells for name, *cells in Read(found.report).rows("tails-table-0")}
+    assert rows[spec] == rows["lru"]
+    assert max(map(len, found.text.splitlines())) <= 80

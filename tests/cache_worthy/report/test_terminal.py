@@ -27,7 +27,14 @@ from cache_worthy.report.model import (
     Tiles,
     table,
 )
-from cache_worthy.report.terminal import command_lines, plain, render, render_parts, table_lines
+from cache_worthy.report.terminal import (
+    command_lines,
+    plain,
+    render,
+    render_parts,
+    render_sections,
+    table_lines,
+)
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample_log.jsonl"
 Run = Callable[..., tuple[int, str, str]]
@@ -211,15 +218,15 @@ def test_the_last_column_of_words_wraps_first() -> None:
     lines = table_lines(
         of(
             ("name", Column("kind", words=True), Column("remark", words=True), "n"),
-            ("lru", "a policy", long, "12"),
+            ("a policy of one", "a policy", long, "12"),
             ("b", "c", "d", "1"),
         )
     )
     assert lines == [
-        f"  name kind     {'remark':<55}  n",
-        f"  lru  a policy {long[:55]} 12",
-        f"                {long[56:]}",
-        f"  b    c        {'d':<55}  1",
+        f"  name            kind     {'remark':<48}  n",
+        f"  a policy of one a policy {long[:48]} 12",
+        f"                           {long[49:]}",
+        f"  b               c        {'d':<48}  1",
     ]
 
 
@@ -309,11 +316,17 @@ def test_a_report_by_hand() -> None:
     worth = Section("worth", "Worth", about="is it?", parts=(Answer("Question 1", "yes"),))
     report = Report("t", "s", "a", short, (worth,), "No bound.", "{}")
     rule = "  " + "-" * 70
-    assert render(report).splitlines() == [
+    both = [
         *("", "  IN SHORT", rule, "    It pays."),
         *("", "  WORTH   is it?", rule, "  QUESTION 1       YES"),
-        *("", "  No bound."),
     ]
+    assert render_sections((short, worth)).splitlines() == both
+    assert render(report).splitlines() == [*both, "", "  No bound."]
+    long = replace(worth, about="is it? " * 20)
+    heads = render_sections([long]).splitlines()[1:4]
+    assert heads[0].startswith("  WORTH   is it? is it?")
+    assert heads[1].startswith("    is it?")
+    assert heads[2] == rule
 
 
 def test_no_part_is_forgotten() -> None:
@@ -340,6 +353,11 @@ def test_commands_break_between_two_options() -> None:
     assert unnamed[0].startswith("      --radix")
     assert read_back("\n".join(unnamed)) == flag
     assert command_lines(Command("or", "--a 1 --b 2")) == ["    or             --a 1 --b 2"]
+    for length in range(1, 56):  # the mark of a broken line stands within the 80 columns
+        text = f"--a {'x' * length} --b {'y' * 12} --c 1"
+        broken = command_lines(Command("type", text))
+        assert max(map(len, broken)) <= 80
+        assert read_back("\n".join(broken)) == f"type {text}"
 
 
 def test_text_of_others_does_not_act() -> None:
