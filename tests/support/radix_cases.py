@@ -45,3 +45,15 @@ def random_forest(
         more = tuple(rng.randrange(symbols) for _ in range(rng.randint(0, depth - len(kept))))
         paths.append(kept + more)
     return build_forest(paths)
+
+
+def growing(seed: int, requests: int) -> list[tuple[int, ...]]:
+    """Conversations that grow and branch; a block is numbered by the path to it."""
+    rng = random.Random(seed)
+    ids: dict[tuple[int, ...], int] = {}
+    rows: list[tuple[int, ...]] = [(0,)]
+    for _ in range(requests):
+        base = rng.choice(rows[-40:])
+        row = base[: rng.randint(1, len(base))]
+        rows.append(row + tuple(rng.randrange(3) for _ in range(rng.randint(0, 30 - len(row)))))
+    return [tuple(ids.setdefault(r[: k + 1], len(ids)) for k in range(len(r))) for r in rows]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from radix_cases import growing
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure import replays as replays_module
@@ -34,18 +34,6 @@ def test_a_kept_replay_is_the_replay(sample: Path, policy: str) -> None:
         kept = replays.run(policy, capacity)
         assert dataclasses.replace(kept, matched=tuple(kept.matched)) == new
     assert new.evictions > 0
-
-
-def growing(seed: int, requests: int) -> list[tuple[int, ...]]:
-    """Conversations that grow and branch; a block is numbered by the path to it."""
-    rng = random.Random(seed)
-    ids: dict[tuple[int, ...], int] = {}
-    rows: list[tuple[int, ...]] = [(0,)]
-    for _ in range(requests):
-        base = rng.choice(rows[-40:])
-        row = base[: rng.randint(1, len(base))]
-        rows.append(row + tuple(rng.randrange(3) for _ in range(rng.randint(0, 30 - len(row)))))
-    return [tuple(ids.setdefault(r[: k + 1], len(ids)) for k in range(len(r))) for r in rows]
 
 
 @pytest.mark.parametrize("seed", range(3))
