@@ -127,7 +127,14 @@ def load_curve(name: str) -> CostCurve:
         costs.append(value)
     if not tokens:
         raise UsageError(f"--cost-curve {name}: holds no pair of tokens and cost")
-    return CostCurve(name, len(tokens), tokens[0], tokens[-1], tuple(tokens), tuple(costs))
+    return CostCurve(
+        source=name,
+        points=len(tokens),
+        first_tokens=tokens[0],
+        last_tokens=tokens[-1],
+        tokens=tuple(tokens),
+        costs=tuple(costs),
+    )
 
 
 def _csv(name: str, text: str) -> Iterator[tuple[str, object, object]]:
