@@ -191,64 +191,23 @@ def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
     result = None
     if curve is not None:
         result = context.replays.run(BASELINE, curve.recommended_bytes)
-    return measure_causes(
-        context.forest,
-        context.cost.cumulative(context.forest.depth),
-        context.paths,
-        context.lengths,
-        context.log.block_tokens,
-        context.known,
-        context.log.evidence,
-        result,
-        context.options.show_text,
+    counted = Counted(
+        forest=context.forest,
+        table=context.cost.cumulative(context.forest.depth),
+        paths=context.paths,
+        tokens=context.lengths,
+        block_tokens=context.log.block_tokens,
+        known=context.known,
+        evidence=context.log.evidence,
     )
+    return measure_causes(counted, result, context.options.show_text)
 
 
-class _Parts:
-    """Ranges of blocks of one cause."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A log as its causes are counted.
 
-    def __init__(self) -> None:
-        self.requests = self.blocks = self.cost = self.largest = 0
-        self.example: tuple[int, int] | None = None
-
-    def add(self, request: int, begin: int, end: int, table: Sequence[int]) -> None:
-        cost = table[end] - table[begin]
-        self.requests += 1
-        self.blocks += end - begin
-        self.cost += cost
-        if cost > self.largest:
-            self.largest = cost
-            self.example = (request, begin)
-
-    def cause(self, name: str, known: bool, uncached: int, block_tokens: int) -> Cause:
-        record, block = self.example or (None, None)
-        return Cause(
-            name=name,
-            known=known,
-            requests=self.requests,
-            blocks=self.blocks,
-            cost=self.cost,
-            fraction=self.cost / uncached,
-            example_record=None if record is None else record + 1,
-            example_block=block,
-            example_token=None if block is None else block * block_tokens,
-        )
-
-
-def measure_causes(
-    forest: PrefixForest,
-    table: Sequence[int],
-    paths: Sequence[Sequence[BlockId]],
-    tokens: Sequence[int],
-    block_tokens: int,
-    known: Sequence[int],
-    evidence: Evidence,
-    result: Outcome | None,
-    show_text: bool = True,
-) -> Causes | None:
-    """Divide what had to be computed by cause; None where there is nothing to compute.
-
-    Parameters
+    Attributes
     ----------
     forest : PrefixForest
     table : sequence of int
@@ -262,6 +221,57 @@ def measure_causes(
         Of :func:`~cache_worthy.measure.per_request.known_blocks`.
     evidence : Evidence
         Kept while reading.
+    """
+
+    forest: PrefixForest
+    table: Sequence[int]
+    paths: Sequence[Sequence[BlockId]]
+    tokens: Sequence[int]
+    block_tokens: int
+    known: Sequence[int]
+    evidence: Evidence
+
+
+class _Parts:
+    """Ranges of blocks of one cause."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+        self.requests = self.blocks = self.cost = self.largest = 0
+        self.example: tuple[int, int] | None = None
+
+    def add(self, request: int, begin: int, end: int) -> None:
+        cost = self._counted.table[end] - self._counted.table[begin]
+        self.requests += 1
+        self.blocks += end - begin
+        self.cost += cost
+        if cost > self.largest:
+            self.largest = cost
+            self.example = (request, begin)
+
+    def cause(self, name: str, *, known: bool, uncached: int) -> Cause:
+        record, block = self.example or (None, None)
+        return Cause(
+            name=name,
+            known=known,
+            requests=self.requests,
+            blocks=self.blocks,
+            cost=self.cost,
+            fraction=self.cost / uncached,
+            example_record=None if record is None else record + 1,
+            example_block=block,
+            example_token=None if block is None else block * self._counted.block_tokens,
+        )
+
+
+def measure_causes(
+    counted: Counted, result: Outcome | None, show_text: bool = True
+) -> Causes | None:
+    """Divide what had to be computed by cause; None where there is nothing to compute.
+
+    Parameters
+    ----------
+    counted : Counted
     result : Outcome or None
         The replay at the recommended capacity, where there is one.
     show_text : bool
@@ -277,75 +287,92 @@ def measure_causes(
     -----
     Time: requests; block references once more where tools were reordered.
     """
-    cost = table.__getitem__
-    uncached = sum(map(cost, forest.length))
+    cost, evidence = counted.table.__getitem__, counted.evidence
+    uncached = sum(map(cost, counted.forest.length))
     if not uncached:
         return None
-    parts = {name: _Parts() for name in (*NEW, EVICTED)}
-    alike = evidence.preambles.alike
-    alike_requests: list[int] = []
-    other = known_in_first_order(paths, evidence) if evidence.reordered else known
-    for request, (end, begin) in enumerate(zip(forest.length, known, strict=True)):
-        if begin == end:
-            continue
-        if end == 1 and tokens[request] < block_tokens:
-            parts["shorter_than_a_block"].add(request, begin, end, table)
-            continue
-        ordered = min(max(other[request], begin), end)
-        if ordered > begin:
-            parts["tool_order"].add(request, begin, ordered, table)
-        if ordered == end:
-            continue
-        if ordered:
-            name = "new_below"
-        else:
-            name = "near_identical_start" if paths[request][0] in alike else "new_start"
-            if name == "near_identical_start":
-                alike_requests.append(request)
-        parts[name].add(request, ordered, end, table)
-    compulsory = uncached - sum(map(cost, known))
-    if sum(parts[name].cost for name in NEW) != compulsory:
+    compulsory = uncached - sum(map(cost, counted.known))
+    parts, alike = _new(counted)
+    if sum(part.cost for part in parts.values()) != compulsory:
         raise InvariantError(f"causes of new blocks do not sum to the compulsory {compulsory}")
+    evicted = total = None
     if result is not None:
-        require_sums(forest, table, known, result)
-        for request, (begin, end) in enumerate(zip(result.matched, known, strict=True)):
-            if begin < end:
-                parts[EVICTED].add(request, begin, end, table)
-        if compulsory + parts[EVICTED].cost != result.total_cost:
-            raise InvariantError(f"causes do not sum to the recompute {result.total_cost}")
-    compared: Compared = "nothing"
-    if evidence.texts or evidence.tokens:
-        both = evidence.texts and evidence.tokens
-        compared = "text and tokens" if both else "text" if evidence.texts else "tokens"
-    can = {
-        "tool_order": evidence.tools.prompts > 0,
-        "near_identical_start": compared != "nothing",
-    }
-    total = None if result is None else result.total_cost
+        part, total = _evicted(counted, result), result.total_cost
+        if compulsory + part.cost != total:
+            raise InvariantError(f"causes do not sum to the recompute {total}")
+        evicted = part.cause(EVICTED, known=True, uncached=uncached)
+    unknown = _not_told(evidence)
     return Causes(
         uncached_cost=uncached,
-        compared=compared,
+        compared=_compared(evidence),
         given_up=evidence.preambles.given_up,
         prompts_with_tools=evidence.tools.prompts,
         tools_not_compared=evidence.tools.full,
         new=tuple(
-            parts[name].cause(name, can.get(name, True), uncached, block_tokens) for name in NEW
+            part.cause(name, known=name not in unknown, uncached=uncached)
+            for name, part in parts.items()
         ),
         missing_cost=compulsory,
         missing_fraction=compulsory / uncached,
         policy=BASELINE,
         capacity_bytes=None if result is None else result.capacity,
-        evicted=(
-            None if result is None else parts[EVICTED].cause(EVICTED, True, uncached, block_tokens)
-        ),
+        evicted=evicted,
         missing_there_cost=total,
         missing_there_fraction=None if total is None else total / uncached,
-        beginning=_beginning(
-            [(r, alike[paths[r][0]]) for r in alike_requests],
-            evidence.preambles.examples,
-            show_text,
-        ),
+        beginning=_beginning(alike, evidence.preambles.examples, show_text),
     )
+
+
+def _new(counted: Counted) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
+    """The new parts of the requests by cause; near-identical starts with their examples' numbers."""
+    parts = {name: _Parts(counted) for name in NEW}
+    known, paths, evidence = counted.known, counted.paths, counted.evidence
+    alike = evidence.preambles.alike
+    found: list[tuple[int, int]] = []
+    other = known_in_first_order(paths, evidence) if evidence.reordered else known
+    for request, (end, begin) in enumerate(zip(counted.forest.length, known, strict=True)):
+        if begin == end:
+            continue
+        if end == 1 and counted.tokens[request] < counted.block_tokens:
+            parts["shorter_than_a_block"].add(request, begin, end)
+            continue
+        ordered = min(max(other[request], begin), end)
+        if ordered > begin:
+            parts["tool_order"].add(request, begin, ordered)
+        if ordered == end:
+            continue
+        name = "new_below" if ordered else "new_start"
+        if not ordered and paths[request][0] in alike:
+            name = "near_identical_start"
+            found.append((request, alike[paths[request][0]]))
+        parts[name].add(request, ordered, end)
+    return parts, found
+
+
+def _evicted(counted: Counted, result: Outcome) -> _Parts:
+    """What had been in the cache and left before it came again."""
+    require_sums(counted.forest, counted.table, known=counted.known, result=result)
+    part = _Parts(counted)
+    for request, (begin, end) in enumerate(zip(result.matched, counted.known, strict=True)):
+        if begin < end:
+            part.add(request, begin, end)
+    return part
+
+
+def _compared(evidence: Evidence) -> Compared:
+    """What of the prompts could be compared."""
+    if evidence.texts and evidence.tokens:
+        return "text and tokens"
+    return "text" if evidence.texts else "tokens" if evidence.tokens else "nothing"
+
+
+def _not_told(evidence: Evidence) -> frozenset[str]:
+    """The causes that nothing in the log tells from a first occurrence."""
+    told = {
+        "tool_order": evidence.tools.prompts > 0,
+        "near_identical_start": _compared(evidence) != "nothing",
+    }
+    return frozenset(name for name, is_told in told.items() if not is_told)
 
 
 def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:

@@ -21,7 +21,6 @@ from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import section
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
 
 TOLERANCE_PERCENT = 5
 """Within this percentage of the steady rate counts as there."""
@@ -116,19 +115,20 @@ def coldstart(context: Context, policies: Policies) -> ColdStarts:
     """How long an empty cache takes to warm up."""
     return measure_coldstart(
         context.replays,
-        context.known,
-        context.lengths,
-        context.log.block_tokens,
         policies.table,
+        known=context.known,
+        tokens=context.lengths,
+        block_tokens=context.log.block_tokens,
     )
 
 
 def measure_coldstart(
     replays: Replays,
+    policies: PolicyTable,
+    *,
     known: Sequence[int],
     tokens: Sequence[int],
     block_tokens: int,
-    policies: PolicyTable,
 ) -> ColdStarts:
     """Hit rates and time to the steady state, at the floor, the recommendation, the user's own
     capacity and the working set.
@@ -136,16 +136,16 @@ def measure_coldstart(
     Parameters
     ----------
     replays : Replays
+    policies : PolicyTable
     known : sequence of int
         Of :func:`~cache_worthy.measure.per_request.known_blocks`: what the working set's cache matches.
     tokens : sequence of int
         Prompt length of every request.
     block_tokens : int
-    policies : PolicyTable
 
     Notes
     -----
-    Time: requests, a capacity.
+    Time: requests, per capacity.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def measure_coldstart(
         If a larger one of these caches matches fewer blocks than the working set allows.
     """
     forest = replays.forest
-    window = max(1, min(WINDOW, forest.requests // 20))
+    half, window = forest.requests // 2, max(1, min(WINDOW, forest.requests // 20))
     labelled = {row.bytes: row.label for row in policies.rows if row.label}
     whole = replays.working_set
     labelled[whole] = ", ".join(filter(None, (labelled.get(whole, ""), "working set")))
@@ -162,42 +162,56 @@ def measure_coldstart(
         matched = known if capacity == whole else replays.run(BASELINE, capacity).matched
         if sum(matched) > sum(known):
             raise InvariantError(f"{capacity} bytes match more blocks than were ever repeated")
+        hits = [min(m * block_tokens, t) for m, t in zip(matched, tokens, strict=True)]
+        served = _Served(blocks=forest.length, matched=matched, tokens=tokens, hits=hits)
+        last = forest.requests - (forest.requests - half) // 2
+        reached, settled = settling(matched, forest.length, window)
         rows.append(
-            _row(labelled[capacity], capacity, replays, matched, tokens, block_tokens, window)
+            ColdStart(
+                label=labelled[capacity],
+                fraction=capacity / whole,
+                bytes=capacity,
+                blocks=capacity // replays.size.block,
+                cold=served.rates(0),
+                warm=served.rates(half),
+                third_quarter=served.block_rate(half, last),
+                fourth_quarter=served.block_rate(last, forest.requests),
+                reached_after=reached,
+                settled_after=settled,
+            )
         )
-    return ColdStarts(BASELINE, RATES, RULE, window, forest.requests // 2, tuple(rows))
-
-
-def _row(
-    label: str,
-    capacity: int,
-    replays: Replays,
-    matched: Sequence[int],
-    tokens: Sequence[int],
-    block_tokens: int,
-    window: int,
-) -> ColdStart:
-    forest = replays.forest
-    n = forest.requests
-    half = n // 2
-    hits = [min(m * block_tokens, t) for m, t in zip(matched, tokens, strict=True)]
-    reached, settled = settling(matched, forest.length, window)
-    return ColdStart(
-        label=label,
-        fraction=capacity / replays.working_set,
-        bytes=capacity,
-        blocks=capacity // replays.size.block,
-        cold=_rates(forest, matched, hits, tokens, 0),
-        warm=_rates(forest, matched, hits, tokens, half),
-        third_quarter=_share(
-            sum(matched[half : n - (n - half) // 2]), sum(forest.length[half : n - (n - half) // 2])
-        ),
-        fourth_quarter=_share(
-            sum(matched[n - (n - half) // 2 :]), sum(forest.length[n - (n - half) // 2 :])
-        ),
-        reached_after=reached,
-        settled_after=settled,
+    return ColdStarts(
+        policy=BASELINE,
+        rates=RATES,
+        rule=RULE,
+        window_requests=window,
+        half_requests=half,
+        rows=tuple(rows),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The requests of one replay: blocks and tokens, all and matched."""
+
+    blocks: Sequence[int]
+    matched: Sequence[int]
+    tokens: Sequence[int]
+    hits: Sequence[int]
+
+    def block_rate(self, begin: int, end: int) -> float | None:
+        """Of requests [begin, end)."""
+        return _share(sum(self.matched[begin:end]), sum(self.blocks[begin:end]))
+
+    def rates(self, begin: int) -> HitRates:
+        """From a request on, by all three definitions."""
+        hits, tokens = self.hits[begin:], self.tokens[begin:]
+        shares = [h / t for h, t in zip(hits, tokens, strict=True) if t]
+        return HitRates(
+            block=self.block_rate(begin, len(self.blocks)),
+            token=_share(sum(hits), sum(tokens)),
+            request=sum(shares) / len(shares) if shares else None,
+        )
 
 
 def settling(
@@ -252,21 +266,6 @@ def settling(
     if reached is not None and near(half, last) and near(last, n):
         settled = next((end for end in chain([reached], there) if near(end, half)), None)
     return reached, settled
-
-
-def _rates(
-    forest: PrefixForest,
-    matched: Sequence[int],
-    hits: Sequence[int],
-    tokens: Sequence[int],
-    begin: int,
-) -> HitRates:
-    shares = [h / t for h, t in zip(hits[begin:], tokens[begin:], strict=True) if t]
-    return HitRates(
-        block=_share(sum(matched[begin:]), sum(forest.length[begin:])),
-        token=_share(sum(hits[begin:]), sum(tokens[begin:])),
-        request=sum(shares) / len(shares) if shares else None,
-    )
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -169,13 +169,13 @@ def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
             if values[0] != values[1]:
                 left, right = map(_setting, values)
                 effect = _CONSEQUENCES.get(name, "")
-                yield Setting(name.replace("_", " "), left, right, effect)
+                yield Setting(name.replace("_", " "), a=left, b=right, consequence=effect)
     samples = [d.maybe("sample") for d in (a, b)]
     fractions = [None if s is None else s.maybe("fraction") for s in samples]
     if any(f is not None for f in fractions):  # said of two equal ones too
         left, right = (_setting(None if f is None else f.value) for f in fractions)
         effect = "capacities, costs and policies are estimates, with the errors of their documents"
-        yield Setting("sample", left, right, effect)
+        yield Setting("sample", a=left, b=right, consequence=effect)
 
 
 def _setting(value: object) -> str:

@@ -130,7 +130,10 @@ class Context:
     def members(self) -> tuple[CostMember, ...]:
         """The cost functions of the sensitivity band; the first is the chosen model."""
         return family(
-            self.options.model, self.log.block_tokens, self.forest.depth, self.options.cost_curve
+            self.options.model,
+            self.log.block_tokens,
+            depth=self.forest.depth,
+            curve=self.options.cost_curve,
         )
 
     @cached_property
@@ -151,7 +154,13 @@ class Context:
         """
         chosen, mine = self.chosen, self.members[0]
         require_floor(chosen, self.forest, self.size)
-        whole = Replays(self.forest, mine.size, mine.cost, self.options.own_policies, self.workers)
+        whole = Replays(
+            self.forest,
+            mine.size,
+            mine.cost,
+            own=self.options.own_policies,
+            workers=self.workers,
+        )
         if self.sample is None or self.sample.fraction >= 1:
             return whole
         estimated = SampledReplays(whole, self.sample)

@@ -20,7 +20,7 @@ class CostMember:
 
 
 def family(
-    model: Model, block_tokens: int, depth: int, curve: CostCurve | None = None
+    model: Model, block_tokens: int, *, depth: int, curve: CostCurve | None = None
 ) -> tuple[CostMember, ...]:
     """The members: the model, its attention share halved, doubled and gone, both shipped models.
 
@@ -34,29 +34,36 @@ def family(
     """
     own = BlockSize(model, block_tokens)
     a, b = model.linear, model.quadratic
-    members = [CostMember(model.name, a, b, own, BlockCost(model, block_tokens))]
-    for name, quadratic in (
-        ("attention x0.5", b // 2),
-        ("attention x2", 2 * b),
-        ("linear only", 0),
-    ):
-        table = tuple(
-            a * n + quadratic * n * n for n in range(0, depth * block_tokens + 1, block_tokens)
-        )
-        members.append(CostMember(name, a, quadratic, own, TableCost(table)))
+
+    def scaled(name: str, quadratic: int) -> CostMember:
+        tokens = range(0, depth * block_tokens + 1, block_tokens)
+        cost = TableCost(tuple(a * n + quadratic * n * n for n in tokens))
+        return CostMember(name=name, linear=a, quadratic=quadratic, size=own, cost=cost)
+
+    members = [
+        _of_model(model, model.name, own),
+        scaled("attention x0.5", b // 2),
+        scaled("attention x2", 2 * b),
+        scaled("linear only", 0),
+    ]
     for other in MODELS.values():
         size = BlockSize(other, block_tokens)
         if (other.linear, other.quadratic, size.block) != (a, b, own.block):
-            members.append(
-                CostMember(
-                    other.name if other.name != model.name else f"{other.name} (shipped)",
-                    other.linear,
-                    other.quadratic,
-                    size,
-                    BlockCost(other, block_tokens),
-                )
-            )
+            name = other.name if other.name != model.name else f"{other.name} (shipped)"
+            members.append(_of_model(other, name, size))
     if curve is not None:
-        table = tuple(curve.cumulative(depth, block_tokens))
-        members.append(CostMember("measured curve", None, None, own, TableCost(table)))
+        cost = TableCost(tuple(curve.cumulative(depth, block_tokens)))
+        members.append(
+            CostMember(name="measured curve", linear=None, quadratic=None, size=own, cost=cost)
+        )
     return tuple(members)
+
+
+def _of_model(model: Model, name: str, size: BlockSize) -> CostMember:
+    return CostMember(
+        name=name,
+        linear=model.linear,
+        quadratic=model.quadratic,
+        size=size,
+        cost=BlockCost(model, size.block_tokens),
+    )

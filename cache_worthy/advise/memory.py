@@ -101,90 +101,158 @@ def gpu_room(model: Model, gpu_gib: float) -> int:
     return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
 
 
-def _memory(
-    engine: Engine,
-    model: Model,
-    size: BlockSize,
-    block_tokens: int,
-    asked: int | None,
-    recommended: int,
-    floor: int,
-    longest: int,
-    gpu_gib: float | None,
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked of the memory, in bytes of KV cache.
+
+    Attributes
+    ----------
+    asked : int or None
+        The user's own capacity.
+    recommended, floor : int
+        Of questions 3 and 2.
+    longest : int
+        Tokens of the deepest request, prompt and output.
+    """
+
+    asked: int | None
+    recommended: int
+    floor: int
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """What the GPU holds: fields of :class:`Memory`; ``full`` where it is all that the GPU has."""
+
+    target: int
+    gpu: int | None = None
+    room: int | None = None
+    fraction: float | None = None
+    fits: bool | None = None
+    holds: bool | None = None
+    default_holds: bool | None = None
+    full: bool = False
+
+    @property
+    def keeps_default(self) -> bool:
+        """Whether there is nothing to set."""
+        return bool(self.default_holds) and not self.full
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What to type, the least of it, and what to know of the length: fields of :class:`Memory`."""
+
+    flags: tuple[str, ...] = ()
+    minimum: tuple[str, ...] = ()
+    max_model_len: int | None = None
+    sentence: str | None = None
+
+
+def measure_memory(
+    engine: Engine, size: BlockSize, demand: Demand, *, gpu_gib: float | None
 ) -> Memory:
     """Bytes as flags.
 
     The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
     bound of vLLM's, which must also cover activations.
     """
-    weights, default = weights_bytes(model), DEFAULT_FRACTION[engine]
-    gpu = room = fraction = fits = holds = default_holds = None
-    target = recommended if asked is None else asked
-    if gpu_gib is not None:
-        gpu = int(gpu_gib * 2**30)
-        room = gpu_room(model, gpu_gib)
-        fits = room >= floor
-        if fits and asked is None:
-            target = min(recommended, room)
-        holds = fits and target <= room
-        if holds:
-            fraction = math.ceil(100 * (weights + target) / gpu) / 100
-            default_holds = fraction <= default
-    tokens = target * block_tokens // size.block
-    full = holds and target == room and target < recommended  # all that the GPU has
-    keep = bool(default_holds) and not full
-    flags: list[str] = []
-    minimum: list[str] = []
-    length, sentence = None, None
-    if engine == "vllm" and holds is not False:
-        length, sentence = _model_length(model, tokens, longest)
-        tail = "" if length is None else f" --max-model-len {length}"
-        if full:
-            flags.append(f"--gpu-memory-utilization {default:.2f}{tail}")
-        else:
-            exact = minimum if keep else flags
-            if fraction is not None:
-                exact.append(f"--gpu-memory-utilization {fraction:.2f}{tail}")
-            blocks = -(-tokens // VLLM_BLOCK_TOKENS) + 1  # block 0 is the server's own
-            exact.append(f"--num-gpu-blocks-override {blocks}{tail}")
-            if keep and room is not None:
-                # The default leaves a little more than this room, and may still be too short.
-                most, _ = _model_length(model, room * block_tokens // size.block, longest)
-                flags += [] if most is None else [f"--max-model-len {most}"]
-    elif fraction is not None:
-        (minimum if keep else flags).append(f"--mem-fraction-static {fraction:.2f}")
+    fit = _fit(engine, size.model, demand, gpu_gib=gpu_gib)
+    found = _vllm(size, demand, fit) if engine == "vllm" else _sglang(fit)
+    return Memory(
+        recommended_bytes=demand.recommended,
+        asked_bytes=demand.asked,
+        kv_bytes=fit.target,
+        kv_tokens=_tokens(fit.target, size),
+        weights_bytes=weights_bytes(size.model),
+        floor_bytes=demand.floor,
+        gpu_bytes=fit.gpu,
+        room_bytes=fit.room,
+        fraction=fit.fraction,
+        fits=fit.fits,
+        holds=fit.holds,
+        default_fraction=DEFAULT_FRACTION[engine],
+        default_holds=fit.default_holds,
+        max_model_len=found.max_model_len,
+        flags=found.flags,
+        minimum=found.minimum,
+        left_out=_left_out(engine, size.model, demand, sentence=found.sentence),
+    )
+
+
+def _tokens(bytes_: int, size: BlockSize) -> int:
+    return bytes_ * size.block_tokens // size.block
+
+
+def _fit(engine: Engine, model: Model, demand: Demand, *, gpu_gib: float | None) -> _Fit:
+    """Whether the GPU holds it; without a GPU the demand alone."""
+    target = demand.recommended if demand.asked is None else demand.asked
+    if gpu_gib is None:
+        return _Fit(target)
+    gpu, room = int(gpu_gib * 2**30), gpu_room(model, gpu_gib)
+    fits = room >= demand.floor
+    if fits and demand.asked is None:
+        target = min(demand.recommended, room)
+    if not fits or target > room:
+        return _Fit(target, gpu=gpu, room=room, fits=fits, holds=False)
+    fraction = math.ceil(100 * (weights_bytes(model) + target) / gpu) / 100
+    return _Fit(
+        target=target,
+        gpu=gpu,
+        room=room,
+        fraction=fraction,
+        fits=True,
+        holds=True,
+        default_holds=fraction <= DEFAULT_FRACTION[engine],
+        full=room == target < demand.recommended,
+    )
+
+
+def _sglang(fit: _Fit) -> _Flags:
+    if fit.fraction is None:
+        return _Flags()
+    flag = (f"--mem-fraction-static {fit.fraction:.2f}",)
+    return _Flags(minimum=flag) if fit.keeps_default else _Flags(flags=flag)
+
+
+def _vllm(size: BlockSize, demand: Demand, fit: _Fit) -> _Flags:
+    if fit.holds is False:
+        return _Flags()
+    length, sentence = _model_length(size.model, _tokens(fit.target, size), demand.longest)
+    tail = "" if length is None else f" --max-model-len {length}"
+    if fit.full:
+        flags = (f"--gpu-memory-utilization {DEFAULT_FRACTION['vllm']:.2f}{tail}",)
+        return _Flags(flags=flags, max_model_len=length, sentence=sentence)
+    exact = []
+    if fit.fraction is not None:
+        exact.append(f"--gpu-memory-utilization {fit.fraction:.2f}{tail}")
+    blocks = -(-_tokens(fit.target, size) // VLLM_BLOCK_TOKENS) + 1  # block 0 is the server's own
+    exact.append(f"--num-gpu-blocks-override {blocks}{tail}")
+    if not fit.keeps_default or fit.room is None:
+        return _Flags(flags=tuple(exact), max_model_len=length, sentence=sentence)
+    # The default leaves a little more than this room, and may still be too short.
+    most, _ = _model_length(size.model, _tokens(fit.room, size), demand.longest)
+    start = () if most is None else (f"--max-model-len {most}",)
+    return _Flags(flags=start, minimum=tuple(exact), max_model_len=length, sentence=sentence)
+
+
+def _left_out(
+    engine: Engine, model: Model, demand: Demand, *, sentence: str | None
+) -> tuple[str, ...]:
+    """What the translation does not know."""
+    whose = "the recommendation" if demand.asked is None else "this size"
     left_out = [
         "weights are taken as two bytes a parameter"
         + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
         "activations, CUDA graphs and the framework itself need room beyond this"
         + (", inside the same fraction" if engine == "vllm" else ""),
         (
-            f"{'the recommendation' if asked is None else 'this size'} serves one request at a "
-            "time: requests in service together, and what they generate, take their tokens from "
-            "the same pool, so add them"
+            f"{whose} serves one request at a time: requests in service together, and what they "
+            "generate, take their tokens from the same pool, so add them"
         ),
     ]
-    if sentence is not None:
-        left_out.append(sentence)
-    return Memory(
-        recommended_bytes=recommended,
-        asked_bytes=asked,
-        kv_bytes=target,
-        kv_tokens=tokens,
-        weights_bytes=weights,
-        floor_bytes=floor,
-        gpu_bytes=gpu,
-        room_bytes=room,
-        fraction=fraction,
-        fits=fits,
-        holds=holds,
-        default_fraction=default,
-        default_holds=default_holds,
-        max_model_len=length,
-        flags=tuple(flags),
-        minimum=tuple(minimum),
-        left_out=tuple(left_out),
-    )
+    return (*left_out, *([] if sentence is None else [sentence]))
 
 
 def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, str | None]:

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.pins import Pins, node_protection, top_prefixes
+from cache_worthy.advise.pin import Pins, node_protection, top_prefixes
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import nothing
 from cache_worthy.advise.section import section
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
+from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.pins import held_floor, hold
 from cache_worthy.sim.radix.policies import POLICIES
 
@@ -117,9 +118,9 @@ def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
         context.replays,
         context.known,
         pins,
-        context.options.top_pins,
-        policies.chosen,
-        "recommended" if policies.yours is None else "yours",
+        top=context.options.top_pins,
+        capacity=policies.chosen,
+        label="recommended" if policies.yours is None else "yours",
     )
 
 
@@ -136,6 +137,7 @@ def measure_pinsim(
     replays: Replays,
     known: Sequence[int],
     pins: Pins,
+    *,
     top: int,
     capacity: int,
     label: str,
@@ -164,14 +166,16 @@ def measure_pinsim(
         If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
     """
     forest = replays.forest
-    table = replays.cost.cumulative(forest.depth)
-    nodes = top_prefixes(node_protection(forest, table), top)
-    held, depths = hold(forest, nodes)
-    need = held_floor(forest, held, depths, replays.size)
+    nodes = top_prefixes(node_protection(forest, replays.costs), top)
+    held = _Held(*hold(forest, nodes))
+    need = held_floor(forest, held.nodes, depths=held.depths, size_fn=replays.size)
     policy = pin_policy(replays)
     gain = None
     if need <= capacity:
-        gain = _gain(replays, known, pins, policy, capacity, nodes, held, depths)
+        runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
+        for run in runs:
+            require_sums(forest, replays.costs, known=known, result=run)
+        gain = _gain(replays, held, runs, ceiling=pins.together_protected_cost)
     return PinSim(
         policy=policy,
         label=label,
@@ -185,34 +189,29 @@ def measure_pinsim(
     )
 
 
-def _gain(
-    replays: Replays,
-    known: Sequence[int],
-    pins: Pins,
-    policy: str,
-    capacity: int,
-    nodes: Sequence[int],
-    held: Sequence[int],
-    depths: Sequence[int],
-) -> PinGain:
-    forest = replays.forest
-    table = replays.cost.cumulative(forest.depth)
-    runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Which static nodes are held, and per request the blocks of its path that are."""
+
+    nodes: Sequence[int]
+    depths: Sequence[int]
+
+
+def _gain(replays: Replays, held: _Held, runs: tuple[Outcome, Outcome], *, ceiling: int) -> PinGain:
+    """The replay without the pins and the one with them, compared."""
+    forest, table, depths = replays.forest, replays.costs, held.depths
     inside, outside = [], []
     for run in runs:
-        require_sums(forest, table, known, run)
         missed = zip(depths, run.matched, strict=True)
         inside.append(sum(table[d] - table[m] for d, m in missed if d > m))
         requests = zip(forest.length, depths, run.matched, strict=True)
         outside.append(sum(table[n] - table[m] for n, d, m in requests if not d))
     total = Change(runs[0].total_cost, runs[1].total_cost)
     pinned = Change(inside[0], inside[1])
-    once = sum(
-        table[forest.end[n]] - table[forest.start[n]] for n in range(forest.nodes) if held[n]
-    )
+    nodes = (n for n in range(forest.nodes) if held.nodes[n])
+    once = sum(table[forest.end[n]] - table[forest.start[n]] for n in nodes)
     if pinned.after != once:
         raise InvariantError(f"the pinned blocks cost {pinned.after}, each of them once {once}")
-    ceiling = pins.together_protected_cost
     if pinned.saved > ceiling:
         raise InvariantError(f"the pinned blocks gain {pinned.saved}, at most {ceiling} can be")
     return PinGain(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from cache_worthy.advise.band import Band
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
 from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import section
-from cache_worthy.advise.sensitivity import Band
 from cache_worthy.measure.replays import BASELINE
 
 

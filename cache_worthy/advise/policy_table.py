@@ -130,7 +130,7 @@ def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRo
     cheapest = [cell.policy for cell in row.cells if cell.cheapest]
     if best is None or best not in cheapest or change_to(row) in (None, best):
         return row
-    verdict = _saves(best, own, row.saving_fraction, row.saving_cost)
+    verdict = _saves(best, own, fraction=row.saving_fraction, cost=row.saving_cost)
     return dataclasses.replace(row, best=best, verdict=verdict)
 
 
@@ -162,73 +162,65 @@ def measure_policies(
     capacities: Sequence[tuple[int, str]],
     step: Callable[[str], None] = lambda text: None,
 ) -> PolicyTable:
-    """Replay every policy at every capacity."""
-    size = replays.size
-    own = tuple(name for name in replays.factories if name not in POLICIES)
-    compulsory = 0
-    rows = []
-    replays.ahead(
-        [(name, capacity) for capacity, _ in capacities for name in replays.factories],
-        step,
-        "policy table",
-    )
-    for capacity, label in capacities:
-        results = {name: replays.run(name, capacity) for name in replays.factories}
-        compulsory = results[BASELINE].compulsory_cost
-        least = min(r.total_cost for r in results.values())
-        base = results[BASELINE].total_cost
-        best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
-        rows.append(
-            PolicyRow(
-                fraction=capacity / replays.working_set,
-                bytes=capacity,
-                blocks=capacity // size.block,
-                label=label,
-                best=best,
-                saving_cost=base - least,
-                saving_fraction=(base - least) / base if base else 0.0,
-                verdict=_verdict(results, best, least, compulsory, own),
-                cells=tuple(
-                    PolicyCell(
-                        policy=name,
-                        total_cost=r.total_cost,
-                        cost_ratio=r.cost_ratio,
-                        evictions=r.evictions,
-                        block_hit_rate=r.block_hit_rate,
-                        cheapest=r.total_cost == least,
-                        covered=name not in own,
-                    )
-                    for name, r in results.items()
-                ),
-            )
-        )
+    """Replay every policy at every capacity, given with its label."""
+    pairs = [(name, capacity) for capacity, _ in capacities for name in replays.factories]
+    replays.ahead(pairs, step, "policy table")
     return PolicyTable(
         baseline=BASELINE,
-        compulsory_cost=compulsory,
+        compulsory_cost=replays.compulsory_cost,
         policies=tuple(replays.factories),
-        outside_oracle_coverage=own,
-        rows=tuple(rows),
+        outside_oracle_coverage=tuple(_own(replays)),
+        rows=tuple(_row(replays, capacity, label) for capacity, label in capacities),
     )
 
 
-def _verdict(
-    results: Mapping[str, Outcome],
-    best: str,
-    least: int,
-    compulsory: int,
-    own: Sequence[str],
-) -> str:
-    costs = {r.total_cost for r in results.values()}
-    if costs == {compulsory}:
+def _own(replays: Replays) -> list[str]:
+    """The user's own policies."""
+    return [name for name in replays.factories if name not in POLICIES]
+
+
+def _row(replays: Replays, capacity: int, label: str) -> PolicyRow:
+    results = {name: replays.run(name, capacity) for name in replays.factories}
+    least = min(r.total_cost for r in results.values())
+    base = results[BASELINE].total_cost
+    best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)
+    own = _own(replays)
+    return PolicyRow(
+        fraction=capacity / replays.working_set,
+        bytes=capacity,
+        blocks=capacity // replays.size.block,
+        label=label,
+        best=best,
+        saving_cost=base - least,
+        saving_fraction=(base - least) / base if base else 0.0,
+        verdict=_verdict(results, best, own),
+        cells=tuple(
+            PolicyCell(
+                policy=name,
+                total_cost=r.total_cost,
+                cost_ratio=r.cost_ratio,
+                evictions=r.evictions,
+                block_hit_rate=r.block_hit_rate,
+                cheapest=r.total_cost == least,
+                covered=name not in own,
+            )
+            for name, r in results.items()
+        ),
+    )
+
+
+def _verdict(results: Mapping[str, Outcome], best: str, own: Sequence[str]) -> str:
+    costs, base = {r.total_cost for r in results.values()}, results[BASELINE]
+    if costs == {base.compulsory_cost}:
         return "every policy costs exactly the same, and all of it is unavoidable."
     if len(costs) == 1:
         return "every policy costs exactly the same here."
     if best == BASELINE:
         return f"no policy here beats {BASELINE}, the deployed default. Changing it would not help."
-    base = results[BASELINE].total_cost
-    return _saves(best, own, (base - least) / base, base - least)
+    cost = base.total_cost - results[best].total_cost
+    return _saves(best, own, fraction=cost / base.total_cost, cost=cost)
 
 
-def _saves(best: str, own: Sequence[str], fraction: float, cost: int) -> str:
+def _saves(best: str, own: Sequence[str], *, fraction: float, cost: int) -> str:
     mark = " (outside oracle coverage)" if best in own else ""
     return f"{best}{mark} saves {fraction:.2%} of total recompute vs {BASELINE} ({cost:.3e} FLOPs)."

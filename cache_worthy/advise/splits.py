@@ -12,7 +12,7 @@ is flagged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve, measure_curve
@@ -29,11 +29,8 @@ from cache_worthy.advise.quantity import nothing
 from cache_worthy.advise.section import section
 from cache_worthy.advise.workload import judge
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.cost import BlockCost
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.trace import BlockId
-from cache_worthy.workers import SERIAL, Workers
 
 DEFINITION = "by request order; each part is a log of its own, from an empty cache"
 
@@ -136,14 +133,7 @@ class Splits:
 def splits(context: Context, curve: CapacityCurve, table: PolicyTable) -> Splits:
     """The answers on each half and each quarter of the log."""
     return measure_splits(
-        context.paths,
-        context.replays,
-        curve,
-        table,
-        context.cost,
-        context.options.own_policies,
-        context.step,
-        context.workers,
+        context.paths, context.replays, curve=curve, table=table, step=context.step
     )
 
 
@@ -166,12 +156,10 @@ def spans(requests: int) -> Iterator[tuple[str, int, int]]:
 def measure_splits(
     paths: Sequence[Sequence[BlockId]],
     replays: Replays,
+    *,
     curve: CapacityCurve,
     table: PolicyTable,
-    cost: BlockCost,
-    own: Mapping[str, Callable[[], EvictionPolicy]],
     step: Callable[[str], None] = lambda text: None,
-    workers: Workers = SERIAL,
 ) -> Splits:
     """Answer questions 1, 2, 3 and 5 on every part.
 
@@ -190,19 +178,23 @@ def measure_splits(
     log once.
     """
     row = next(r for r in table.rows if r.bytes == curve.recommended_bytes)
-    whole = change_to(row)
-    parts = [_part("whole", 0, len(paths), replays, curve, row, curve.recommended_bytes, whole)]
-    for name, begin, end in spans(len(paths)):
+    whole = _Answers(curve, row)
+    asked = _Asked(curve.recommended_bytes, change_to(row))
+    parts = [_part(("whole", 0, len(paths)), replays, asked=asked, answers=whole)]
+    for span in spans(len(paths)):
+        name, begin, end = span
         step(f"over time: {name}")
-        mine = Replays(build_forest(paths[begin:end]), replays.size, cost, own, workers)
-        theirs = there = None
+        forest = build_forest(paths[begin:end])
+        mine = Replays(forest, replays.size, replays.cost, own=replays.own, workers=replays.workers)
+        answers = None
         if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
             theirs = measure_curve(mine)
             there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
-            there = preferring(there, whole, table.outside_oracle_coverage)
-        parts.append(_part(name, begin, end, mine, theirs, there, curve.recommended_bytes, whole))
-        workers.forget(mine.forest)
-        del mine  # before the next part is read: a large log's takes tens of megabytes
+            there = preferring(there, asked.policy, table.outside_oracle_coverage)
+            answers = _Answers(theirs, there)
+        parts.append(_part(span, mine, asked=asked, answers=answers))
+        replays.workers.forget(forest)
+        del mine, forest  # before the next part is read: a large log's takes tens of megabytes
     verdicts = {
         "worth caching": len({p.worth_caching for p in parts}) == 1,
         "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),
@@ -211,40 +203,51 @@ def measure_splits(
     return Splits(
         definition=DEFINITION,
         rules=RULES,
-        whole_bytes=curve.recommended_bytes,
-        whole_change_to=whole,
+        whole_bytes=asked.capacity,
+        whole_change_to=asked.policy,
         parts=tuple(parts),
         agree=tuple(name for name, same in verdicts.items() if same),
         disagree=tuple(name for name, same in verdicts.items() if not same),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the whole log asks for: bytes, and the policy to change to."""
+
+    capacity: int
+    policy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Question 3, and question 5 at the capacity that it recommends."""
+
+    curve: CapacityCurve
+    row: PolicyRow
+
+
 def _part(
-    name: str,
-    begin: int,
-    end: int,
-    replays: Replays,
-    curve: CapacityCurve | None,
-    row: PolicyRow | None,
-    capacity: int,
-    whole: str | None,
+    span: tuple[str, int, int], replays: Replays, *, asked: _Asked, answers: _Answers | None
 ) -> Part:
-    forest, block = replays.forest, replays.size.block
+    """One part: its own answers, and what those of the whole log do there."""
+    name, begin, end = span
     worth = judge(replays.uncached_cost, replays.compulsory_cost)
+    curve, row = (None, None) if answers is None else (answers.curve, answers.row)
     ratio = saving = None
     if curve is not None:
-        lru = replays.run(curve.policy, capacity)
+        lru = replays.run(curve.policy, asked.capacity)
         ratio = lru.cost_ratio
-        if whole is not None and lru.total_cost:
-            saving = 1 - replays.run(whole, capacity).total_cost / lru.total_cost
+        if asked.policy is not None and lru.total_cost:
+            saving = 1 - replays.run(asked.policy, asked.capacity).total_cost / lru.total_cost
     return Part(
         name=name,
         first_request=begin + 1,
         last_request=end,
         requests=end - begin,
-        distinct_blocks=forest.distinct,
+        distinct_blocks=replays.forest.distinct,
         working_set_bytes=replays.working_set,
-        floor_bytes=forest.depth * block,
+        floor_bytes=replays.forest.depth * replays.size.block,
         ceiling=worth.ceiling,
         worth_caching=worth.worth_caching,
         recommended_fraction=None if curve is None else curve.recommended_fraction,

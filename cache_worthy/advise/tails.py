@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar
@@ -171,7 +171,7 @@ def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable)
 
     Notes
     -----
-    Time: requests, a policy and capacity.
+    Time: requests, per policy and capacity.
 
     Raises
     ------
@@ -181,7 +181,6 @@ def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable)
     forest = replays.forest
     table = replays.cost.cumulative(forest.depth)
     deep_over = nearest_rank(forest.lengths, DEEP_PERCENT)
-    count = -(-forest.requests * TAIL_PERCENT // 100)
     capacities = []
     for row in policies.rows:
         if not {"recommended", "yours"} & set(row.label.split(", ")):
@@ -189,49 +188,80 @@ def measure_tails(replays: Replays, known: Sequence[int], policies: PolicyTable)
         tails = []
         for policy in policies.policies:
             result = replays.run(policy, row.bytes)
-            require_sums(forest, table, known, result)
-            tails.append(
-                _tail(policy, forest.length, table, known, result.matched, count, deep_over)
+            require_sums(forest, table, known=known, result=result)
+            costs = _Costs(table, list(zip(forest.length, result.matched, known, strict=True)))
+            tails.append(_tail(policy, costs, deep_over))
+        capacities.append(
+            TailsAt(
+                label=row.label,
+                fraction=row.fraction,
+                bytes=row.bytes,
+                blocks=row.blocks,
+                rows=tuple(tails),
             )
-        capacities.append(TailsAt(row.label, row.fraction, row.bytes, row.blocks, tuple(tails)))
-    return Tails(RULE, forest.requests, deep_over, tuple(capacities))
+        )
+    return Tails(
+        rule=RULE,
+        requests=forest.requests,
+        deep_over_blocks=deep_over,
+        capacities=tuple(capacities),
+    )
 
 
-def _tail(
-    policy: str,
-    lengths: Sequence[int],
-    table: Sequence[int],
-    known: Sequence[int],
-    matched: Sequence[int],
-    count: int,
-    deep_over: int,
-) -> Tail:
-    # Requests of one length, match and known part are alike, and of a large log there are few
-    # kinds: sorting the requests themselves takes longer.
-    kinds = Counter(zip(lengths, matched, known, strict=True))
+Kind = tuple[int, int, int]
+"""Blocks of a request: all, matched, known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """The requests of one replay; ``table`` is the cumulative cost by depth.
+
+    Requests of one kind cost the same, and of a large log there are few kinds: sorting the requests
+    themselves takes longer.
+    """
+
+    table: Sequence[int]
+    requests: Sequence[Kind]
+
+    def cost(self, kind: Kind) -> int:
+        """Recompute."""
+        return self.table[kind[0]] - self.table[kind[1]]
+
+    def new(self, kind: Kind) -> int:
+        """The compulsory part of it."""
+        return self.table[kind[0]] - self.table[kind[2]]
+
+    def most_expensive(self, kinds: Iterable[Kind], costs: Mapping[int, int]) -> list[int]:
+        """Requests of the tail, those that recompute nothing left out; of equals the earlier."""
+        count = -(-len(self.requests) * TAIL_PERCENT // 100)
+        left, least = count, 0
+        for least in sorted(costs, reverse=True):
+            left -= costs[least]
+            if left <= 0:
+                break
+        among = {kind for kind in kinds if self.cost(kind) >= max(least, 1)}
+        found = [r for r, kind in enumerate(self.requests) if kind in among]
+        return sorted(found, key=lambda r: -self.cost(self.requests[r]))[:count]
+
+
+def _tail(policy: str, replayed: _Costs, deep_over: int) -> Tail:
+    """Order statistics over all requests, and the tail."""
+    requests = replayed.requests
+    kinds = Counter(requests)
     costs: Counter[int] = Counter()
     own: Counter[float] = Counter()
-    for (n, m, k), times in kinds.items():
-        cost = table[n] - table[m]
+    for kind, times in kinds.items():
+        cost, new = replayed.cost(kind), replayed.new(kind)
         costs[cost] += times
-        if table[n] > table[k]:
-            own[cost / (table[n] - table[k])] += times
-    left, least = count, 0
-    for least in sorted(costs, reverse=True):
-        left -= costs[least]
-        if left <= 0:
-            break
-    dear = {kind for kind in kinds if table[kind[0]] - table[kind[1]] >= max(least, 1)}
-    found = [r for r, kind in enumerate(zip(lengths, matched, known, strict=True)) if kind in dear]
-    of = {r: table[lengths[r]] - table[matched[r]] for r in found}
-    dearest = sorted(found, key=lambda r: -of[r])[:count]  # ties: earlier first
-    new = {r: table[lengths[r]] - table[known[r]] for r in dearest}
-    deep = [r for r in dearest if lengths[r] > deep_over]
-    cold = [r for r in dearest if 2 * new[r] <= of[r]]
-    first = [r for r in dearest if 2 * new[r] > of[r]]
-    if len(cold) + len(first) != len(dearest):
-        raise InvariantError(f"{len(cold)} cold and {len(first)} first of {len(dearest)}")
-    tail_cost = sum(of[r] for r in dearest)
+        if new:
+            own[cost / new] += times
+    tail = replayed.most_expensive(kinds, costs)
+    of = {r: replayed.cost(requests[r]) for r in tail}
+    new_of = {r: replayed.new(requests[r]) for r in tail}
+    cold = [r for r in tail if 2 * new_of[r] <= of[r]]
+    first = [r for r in tail if 2 * new_of[r] > of[r]]
+    if len(cold) + len(first) != len(tail):
+        raise InvariantError(f"{len(cold)} cold and {len(first)} first of {len(tail)}")
     return Tail(
         policy=policy,
         p50=nearest_rank(costs, 50),
@@ -242,10 +272,10 @@ def _tail(
         own_p95=nearest_rank(own, 95) if own else None,
         own_p99=nearest_rank(own, 99) if own else None,
         own_max=max(own) if own else None,
-        tail_requests=len(dearest),
-        tail_cost=tail_cost,
-        tail_evicted_cost=tail_cost - sum(new.values()),
-        deep=_kind(deep),
+        tail_requests=len(tail),
+        tail_cost=sum(of.values()),
+        tail_evicted_cost=sum(of.values()) - sum(new_of.values()),
+        deep=_kind([r for r in tail if requests[r][0] > deep_over]),
         cold=_kind(cold),
         first=_kind(first),
     )

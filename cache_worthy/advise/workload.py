@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cache_worthy.advise.context import Context
@@ -249,17 +249,24 @@ def reuse_histogram(distance: Mapping[int, int]) -> tuple[ReuseBin, ...]:
 
 def _counted(counts: Counter[int]) -> Distribution:
     if not counts:
-        return Distribution(None, None, None, None)
-    p50, p90, p99 = (weighted_quantile(counts, q) for q in (0.5, 0.9, 0.99))
-    return Distribution(p50, p90, p99, max(counts))
+        return _NOTHING
+    return _of(lambda q: weighted_quantile(counts, q), max(counts))
 
 
 def _distribution(values: list[int]) -> Distribution:
     if not values:
-        return Distribution(None, None, None, None)
+        return _NOTHING
     values.sort()
-    p50, p90, p99 = (quantile(values, q) for q in (0.5, 0.9, 0.99))
-    return Distribution(p50, p90, p99, values[-1])
+    return _of(lambda q: quantile(values, q), values[-1])
+
+
+_NOTHING = Distribution(p50=None, p90=None, p99=None, max=None)
+
+
+def _of(quantile_at: Callable[[float], float], largest: int) -> Distribution:
+    return Distribution(
+        p50=quantile_at(0.5), p90=quantile_at(0.9), p99=quantile_at(0.99), max=largest
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from cache_worthy.advise import sections
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.engine import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recovery
-from cache_worthy.advise.server import EngineAdvice
 from cache_worthy.advise.workload import Workload, Worth
 from cache_worthy.documents import document, to_json
 from cache_worthy.numbers import counted, percent

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.band import Band
+from cache_worthy.advise.engine import EngineAdvice
 from cache_worthy.advise.policy_table import WORTH_CHANGING
-from cache_worthy.advise.sensitivity import Band, CapacityBand, PolicyBand
-from cache_worthy.advise.server import EngineAdvice
+from cache_worthy.advise.robustness import CapacityBand, PolicyBand
 from cache_worthy.numbers import between, gib, percent, ratio
 from cache_worthy.report.charts import Interval, IntervalChart
 from cache_worthy.report.model import Column, Facts, Figure, Prose, Words, table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.band import Band
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recoverable, Recovery
 from cache_worthy.advise.sample import SampleReport
-from cache_worthy.advise.sensitivity import Band
 from cache_worthy.numbers import gib, percent
 from cache_worthy.report.charts import Bar, SplitChart
 from cache_worthy.report.model import Answer, Column, Facts, Figure, Legend, Prose, Words, table

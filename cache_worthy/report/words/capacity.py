@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.band import Band
 from cache_worthy.advise.capacity import CapacityCurve
+from cache_worthy.advise.engine import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recovery
 from cache_worthy.advise.sample import SampleReport
-from cache_worthy.advise.sensitivity import Band
-from cache_worthy.advise.server import EngineAdvice
 from cache_worthy.advise.workload import Workload
 from cache_worthy.numbers import gib, percent, ratio
 from cache_worthy.report.charts import CapacityChart, Point, lower_steps

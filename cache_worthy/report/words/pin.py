@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.pins import Pins
-from cache_worthy.advise.sensitivity import Band
-from cache_worthy.advise.server import EngineAdvice
+from cache_worthy.advise.band import Band
+from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.pin import Pins
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.model import Answer, Cell, Prose, Words, table
 from cache_worthy.report.words.marks import pin_mark

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.band import Band
+from cache_worthy.advise.engine import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyRow, PolicyTable
 from cache_worthy.advise.sample import SampleReport
-from cache_worthy.advise.sensitivity import Band
-from cache_worthy.advise.server import EngineAdvice
 from cache_worthy.numbers import gib_short, percent, ratio
 from cache_worthy.report.model import Answer, Cell, Facts, Prose, Table, Words, table
 from cache_worthy.report.words.marks import band_at, verdict

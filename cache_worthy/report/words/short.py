@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
+from cache_worthy.advise.band import Band
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.causes import Causes
-from cache_worthy.advise.pins import Pins
+from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.pin import Pins
 from cache_worthy.advise.pinsim import PinSim
 from cache_worthy.advise.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable
 from cache_worthy.advise.sample import SampleReport
-from cache_worthy.advise.sensitivity import Band
-from cache_worthy.advise.server import EngineAdvice
 from cache_worthy.advise.splits import Splits
 from cache_worthy.advise.workload import Workload, Worth
 from cache_worthy.numbers import counted, gib, percent, ratio

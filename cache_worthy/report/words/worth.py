@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.sensitivity import Band
+from cache_worthy.advise.band import Band
 from cache_worthy.advise.workload import Worth
 from cache_worthy.numbers import percent
 from cache_worthy.report.model import Answer, Prose, Words

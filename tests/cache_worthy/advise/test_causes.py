@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cache_worthy.advise.causes import NEW, Causes, known_in_first_order, measure_causes
+from cache_worthy.advise.causes import NEW, Causes, Counted, known_in_first_order, measure_causes
 from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
@@ -34,6 +34,26 @@ Write = Callable[..., Path]
 REST = "".join(random.Random(5).choices("abcdefghij klmnop", k=3000))
 
 
+def counted_of(
+    paths: Paths,
+    tokens: list[int],
+    *,
+    block: int = 512,
+    known: list[int] | None = None,
+    evidence: Evidence | None = None,
+) -> Counted:
+    forest = build_forest(paths)
+    return Counted(
+        forest=forest,
+        table=BlockCost(block_tokens=block).cumulative(forest.depth),
+        paths=paths,
+        tokens=tokens,
+        block_tokens=block,
+        known=known_blocks(forest) if known is None else known,
+        evidence=Evidence() if evidence is None else evidence,
+    )
+
+
 def measure(
     paths: Paths,
     blocks: int | None,
@@ -42,15 +62,13 @@ def measure(
 ) -> Causes:
     forest = build_forest(paths)
     room = None if blocks is None else blocks * BlockSize().block
-    causes = measure_causes(
-        forest,
-        BlockCost().cumulative(forest.depth),
+    counted = counted_of(
         paths,
         [512 * len(p) for p in paths] if tokens is None else tokens,
-        512,
-        known_blocks(forest),
-        Evidence() if evidence is None else evidence,
-        None if room is None else replay(forest, POLICIES["lru"](), room),
+        evidence=Evidence() if evidence is None else evidence,
+    )
+    causes = measure_causes(
+        counted, None if room is None else replay(forest, POLICIES["lru"](), room)
     )
     assert causes is not None
     return causes
@@ -132,11 +150,10 @@ def test_causes_are_a_partition(paths: Paths, slack: int, rng: random.Random) ->
 def test_a_part_left_out_or_counted_twice_is_refused() -> None:
     paths: Paths = [(1, 2), (1, 3), (1, 2)]
     forest = build_forest(paths)
-    table = BlockCost().cumulative(forest.depth)
     result = replay(forest, POLICIES["lru"](), 2 * BlockSize().block)
 
     def causes(known: list[int], run: Any) -> object:
-        return measure_causes(forest, table, paths, [1024] * 3, 512, known, Evidence(), run)
+        return measure_causes(counted_of(paths, [1024] * 3, known=known), run)
 
     assert causes([0, 1, 2], result)
     for known in ([0, 0, 2], [0, 1, 1], [1, 1, 2]):
@@ -151,8 +168,7 @@ def test_a_part_left_out_or_counted_twice_is_refused() -> None:
 
 
 def test_nothing_to_compute_has_no_causes() -> None:
-    forest = build_forest([(), ()])
-    assert measure_causes(forest, [0], [(), ()], [0, 0], 512, [0, 0], Evidence(), None) is None
+    assert measure_causes(counted_of([(), ()], [0, 0]), None) is None
 
 
 def document(run: Run, log: Path, *options: object) -> tuple[str, dict[str, Any]]:
@@ -258,18 +274,9 @@ def test_tool_order_by_hand(write: Write) -> None:
         ReadOptions(block_size=16),
     )
     paths: Any = [r.hash_ids for r in log.requests]
-    forest = build_forest(paths)
-    known = known_blocks(forest)
-    causes = measure_causes(
-        forest,
-        BlockCost(block_tokens=16).cumulative(forest.depth),
-        paths,
-        [r.input_length for r in log.requests],
-        16,
-        known,
-        log.evidence,
-        None,
-    )
+    known = known_blocks(build_forest(paths))
+    lengths = [r.input_length for r in log.requests]
+    causes = measure_causes(counted_of(paths, lengths, block=16, evidence=log.evidence), None)
     assert causes is not None
     rows = {c.name: (c.requests, c.blocks) for c in causes.new if c.requests}
     whole = len(paths[0])

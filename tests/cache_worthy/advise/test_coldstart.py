@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.advise.coldstart import ColdStarts, measure_coldstart, settling
-from cache_worthy.advise.policy_table import measure_policies
+from cache_worthy.advise.policy_table import PolicyTable, measure_policies
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays
@@ -23,7 +23,12 @@ def measure(
 ) -> ColdStarts:
     replays = Replays(build_forest(paths), BlockSize(), BlockCost())
     table = measure_policies(replays, [(b * BLOCK, label) for b, label in blocks])
-    return measure_coldstart(replays, known_blocks(replays.forest), tokens, 512, table)
+    return cold_starts(replays, table, tokens)
+
+
+def cold_starts(replays: Replays, table: PolicyTable, tokens: list[int]) -> ColdStarts:
+    known = known_blocks(replays.forest)
+    return measure_coldstart(replays, table, known=known, tokens=tokens, block_tokens=512)
 
 
 def test_rates_by_hand() -> None:
@@ -101,10 +106,10 @@ def test_the_tolerance_is_exact() -> None:
 def test_more_hits_than_repeats_are_refused() -> None:
     replays = Replays(build_forest([(1, 2), (1, 2)]), BlockSize(), BlockCost())
     table = measure_policies(replays, [(2 * BLOCK, "floor")])
-    measure_coldstart(replays, [0, 2], [1024, 1024], 512, table)
+    measure_coldstart(replays, table, known=[0, 2], tokens=[1024, 1024], block_tokens=512)
     table = measure_policies(replays, [(3 * BLOCK, "yours")])
     with pytest.raises(InvariantError):
-        measure_coldstart(replays, [0, 1], [1024, 1024], 512, table)
+        measure_coldstart(replays, table, known=[0, 1], tokens=[1024, 1024], block_tokens=512)
 
 
 @pytest.mark.traces
@@ -122,9 +127,7 @@ def test_published_rates_of_an_unlimited_cache(
     paths = [tuple(r.hash_ids) for r in requests]
     replays = Replays(build_forest(paths), BlockSize(), BlockCost())
     table = measure_policies(replays, [(replays.working_set, "recommended")])
-    cold = measure_coldstart(
-        replays, known_blocks(replays.forest), [r.input_length for r in requests], 512, table
-    )
+    cold = cold_starts(replays, table, [r.input_length for r in requests])
     (row,) = cold.rows
     rates = (row.cold.block, row.cold.token, row.cold.request)
     assert tuple(f"{r:.4f}" for r in rates if r is not None) == (block, token, request_)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cache_worthy.advise.pins import Pins, measure_pins
+from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.advise.pinsim import PinSim, measure_pinsim
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
@@ -41,9 +41,9 @@ def measured(
     replays = Replays(build_forest(paths), BlockSize(), BlockCost(), own or {})
     table = BlockCost().cumulative(replays.forest.depth)
     uncached = sum(table[n] for n in replays.forest.length)
-    pins = measure_pins(replays.forest, BlockSize(), BlockCost(), uncached, top)
+    pins = measure_pins(replays.forest, BlockSize(), BlockCost(), uncached_cost=uncached, top=top)
     known = known_blocks(replays.forest)
-    sim = measure_pinsim(replays, known, pins, top, blocks * BLOCK, "yours")
+    sim = measure_pinsim(replays, known, pins, top=top, capacity=blocks * BLOCK, label="yours")
     return sim, pins
 
 
@@ -158,7 +158,7 @@ def test_a_lower_ceiling_is_refused() -> None:
     assert sim.gain is not None
     wrong = dataclasses.replace(pins, together_protected_cost=sim.gain.pinned.saved - 1)
     with pytest.raises(InvariantError, match="at most"):
-        measure_pinsim(replays, known, wrong, 1, 3 * BLOCK, "yours")
+        measure_pinsim(replays, known, wrong, top=1, capacity=3 * BLOCK, label="yours")
 
 
 def test_a_pin_that_leaves_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,12 +25,14 @@ from typing import Any
 
 import pytest
 
-from cache_worthy.advise import sensitivity
+from cache_worthy.advise import band as band_module
 from cache_worthy.advise.analysis import Analysis, Options, analyze
+from cache_worthy.advise.band import Band, measure_band
 from cache_worthy.advise.capacity import measure_curve
 from cache_worthy.advise.family import CostMember, family
+from cache_worthy.advise.members import Asked
 from cache_worthy.advise.policy_table import measure_policies, preferring
-from cache_worthy.advise.sensitivity import Band, measure_sensitivity, tiers
+from cache_worthy.advise.robustness import tiers
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure import replays as replays_module
 from cache_worthy.measure.replays import Replays
@@ -182,7 +184,7 @@ def band_of(paths: Paths, members: Sequence[CostMember], capacities: Sequence[in
     replays = Replays(forest, members[0].size, members[0].cost)
     table = measure_policies(replays, [(c, "") for c in capacities])
     points = measure_curve(replays).points
-    return measure_sensitivity(members, forest, paths, replays, points, table, None)
+    return measure_band(members, forest, Asked(replays, points, table))
 
 
 def sample_paths(sample: Path) -> list[tuple[int | str, ...]]:
@@ -194,7 +196,7 @@ def test_a_common_factor_changes_nothing(sample: Path, factor: int) -> None:
     """(Rank 2.) Nor which member is which: the factor is applied to every second one, too."""
     paths = sample_paths(sample)
     depth = max(map(len, paths))
-    members = family(DEFAULT_MODEL, 512, depth)
+    members = family(DEFAULT_MODEL, 512, depth=depth)
     capacities = [n * members[0].size.block for n in (6, 11, 22)]
     plain = band_of(paths, members, capacities)  # type: ignore[arg-type]
     scaled = [
@@ -217,7 +219,7 @@ def test_a_common_factor_changes_nothing(sample: Path, factor: int) -> None:
 def check_engines(paths: Sequence[Sequence[int | str]]) -> int:
     """Every policy under every member: what the band used equals the reference engine."""
     forest = build_forest(paths)
-    members = family(DEFAULT_MODEL, 512, forest.depth)
+    members = family(DEFAULT_MODEL, 512, depth=forest.depth)
     base = Replays(forest, members[0].size, members[0].cost)
     evictions = 0
     for member in members[1:]:
@@ -318,7 +320,7 @@ def test_the_words_of_question_4_are_asked_again_or_argued(run: Run, sample: Pat
 def test_a_long_log_says_that_question_4_was_not_recomputed(
     monkeypatch: pytest.MonkeyPatch, run: Run, sample: Path
 ) -> None:
-    monkeypatch.setattr(sensitivity, "RECOMPUTE_REQUESTS", 10)
+    monkeypatch.setattr(band_module, "RECOMPUTE_REQUESTS", 10)
     argv = (sample, "--skip", REST.replace("bound,", ""))
     reach = [r["reach"] for r in document(run, *argv)["band"]["bound"]]
     assert set(reach) == {"every cost function", "not recomputed"}
@@ -419,19 +421,19 @@ def test_a_server_s_own_options_are_said_to_be_outside(
 
 def test_a_shipped_model_under_another_name_is_listed_once() -> None:
     other = dataclasses.replace(DEFAULT_MODEL, layers=1)
-    assert [m.name for m in family(other, 512, 4)][-2:] == [
+    assert [m.name for m in family(other, 512, depth=4)][-2:] == [
         f"{DEFAULT_MODEL.name} (shipped)",
         "Llama-3.1-70B",
     ]
     renamed = dataclasses.replace(DEFAULT_MODEL, name="mine")
-    names = [m.name for m in family(renamed, 512, 4)]
+    names = [m.name for m in family(renamed, 512, depth=4)]
     assert names == ["mine", "attention x0.5", "attention x2", "linear only", "Llama-3.1-70B"]
-    assert [m.name for m in family(MODELS["Llama-3.1-70B"], 512, 4)][-1] == "Llama-3.1-8B"
-    assert family(renamed, 512, 4)[1].cost.cumulative(2) == [
+    assert [m.name for m in family(MODELS["Llama-3.1-70B"], 512, depth=4)][-1] == "Llama-3.1-8B"
+    assert family(renamed, 512, depth=4)[1].cost.cumulative(2) == [
         n * 512 * DEFAULT_MODEL.linear + (n * 512) ** 2 * DEFAULT_MODEL.quadratic // 2
         for n in range(3)
     ]
-    assert BlockSize().block == family(renamed, 512, 4)[1].size.block
+    assert BlockSize().block == family(renamed, 512, depth=4)[1].size.block
 
 
 @pytest.mark.traces
@@ -502,7 +504,7 @@ def test_a_policy_is_preferred_only_where_it_ties() -> None:
     """So parts of a log that tie do not differ from the whole by the order of a list."""
     paths = paths_of(read_log([str(SCENARIOS / "priority.jsonl")]).requests)
     forest, size = build_forest(paths), BlockSize()
-    replays = Replays(forest, size, family(DEFAULT_MODEL, 512, forest.depth)[0].cost, {})
+    replays = Replays(forest, size, family(DEFAULT_MODEL, 512, depth=forest.depth)[0].cost, {})
     capacities = [(blocks * size.block, "") for blocks in (21, 54)]
     same, row = measure_policies(replays, capacities).rows
     assert [c.policy for c in row.cells if c.cheapest] == ["freq_landlord", "gdsf", "cost_only"]

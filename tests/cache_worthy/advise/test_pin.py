@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache_worthy.advise.pins import Pins, measure_pins
+from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize, segment_cost
 from cache_worthy.sim.forest import PrefixForest, build_forest
@@ -19,7 +19,7 @@ from cache_worthy.sim.radix.replay import replay
 
 def _pins(forest: PrefixForest, top: int = 10**9) -> Pins:
     uncached = sum(segment_cost(0, 512 * n) for n in forest.length)
-    return measure_pins(forest, BlockSize(), BlockCost(), uncached, top)
+    return measure_pins(forest, BlockSize(), BlockCost(), uncached_cost=uncached, top=top)
 
 
 def _avoidable_by_prefix(paths: list[tuple[int, ...]]) -> int:

@@ -79,7 +79,11 @@ class Pins:
 def pin(context: Context, workload: Workload) -> Pins:
     """Question 6."""
     return measure_pins(
-        context.forest, context.size, context.cost, workload.uncached_cost, context.options.top_pins
+        context.forest,
+        context.size,
+        context.cost,
+        uncached_cost=workload.uncached_cost,
+        top=context.options.top_pins,
     )
 
 
@@ -105,7 +109,7 @@ def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
 
 
 def measure_pins(
-    forest: PrefixForest, size: BlockSize, cost: DepthFn, uncached_cost: int, top: int
+    forest: PrefixForest, size: BlockSize, cost: DepthFn, *, uncached_cost: int, top: int
 ) -> Pins:
     """Rank the shared prefixes of a log. Time: nodes times log nodes.
 

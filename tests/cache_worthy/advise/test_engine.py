@@ -12,7 +12,7 @@ import pytest
 from request_logs import block_log, paged_log
 
 from cache_worthy.advise.memory import gpu_room, weights_bytes
-from cache_worthy.advise.server import pins_text
+from cache_worthy.advise.sglang import pins_text
 from cache_worthy.logs.session import read_log
 from cache_worthy.report.model import Command
 from cache_worthy.report.terminal import command_lines
@@ -312,7 +312,7 @@ def test_pins_are_worded_for_the_engine(engine: str, words: str, title: str, run
 
 @pytest.mark.parametrize("server", SERVERS, ids=lambda s: s.label)
 def test_pins_name_only_what_the_release_has(server: Server) -> None:
-    text = pins_text("sglang", server)
+    text = pins_text(server)
     assert ("--radix-eviction-policy priority" in text) == ("priority" in server.choices)
     assert ("--enable-session-radix-cache" in text) == (server.since >= (0, 5, 18))
     # Released code: 0.5.18 asks for the variable, 0.5.20 builds the unified tree by itself.

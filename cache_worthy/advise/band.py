@@ -1,0 +1,177 @@
+"""Sensitivity band: which answers survive other cost coefficients.
+
+Every cost ratio depends on a and b of ``prefill(n) = a n + b n^2``, which are counted from a
+model's architecture and measured on no hardware. The questions are therefore answered again for
+every member of a family of cost functions, and an answer is said to hold where all agree. Members
+are compared in pairs (a policy against lru under the same member): the band of a ratio is no error
+bar for the difference of two.
+
+Evidence: rank 4, a three-request log computed by hand; rank 2, a common factor of a and b changes
+nothing; rank 5, the member that is the chosen model equals the plain analysis in every cell, and
+what is priced anew equals a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.advise.capacity import CapacityCurve
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.family import CostMember
+from cache_worthy.advise.members import Asked, Member, agreed, answers, member
+from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
+from cache_worthy.advise.robustness import (
+    BoundBand,
+    CapacityBand,
+    CeilingBand,
+    PinBand,
+    PolicyBand,
+    bound_bands,
+    capacity_band,
+    ceiling_band,
+    pin_band,
+    policy_bands,
+)
+from cache_worthy.advise.section import section
+from cache_worthy.measure.replays import Replays
+from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.workers import SERIAL, Workers
+
+RECOMPUTE_REQUESTS = 2000
+"""Question 4 is asked again under every member in logs of at most this many requests: there a
+bound takes a tenth of a second; on 12,031 requests it takes ten times that, at every capacity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """All answers under all members.
+
+    Attributes
+    ----------
+    threshold : float
+        Of "worth changing", repeated from question 5.
+    replays : int
+        Replays run for the band alone; everything else was there or was priced anew.
+    members : tuple of Member
+        The first is the chosen model itself.
+    ceiling : CeilingBand
+    capacity, policy, bound, pin
+        None where question 1 ended the run; ``bound`` also where question 4 was skipped, ``pin``
+        also without a shared prefix.
+    """
+
+    threshold: float
+    replays: int
+    members: tuple[Member, ...]
+    ceiling: CeilingBand
+    capacity: CapacityBand | None
+    policy: tuple[PolicyBand, ...] | None
+    bound: tuple[BoundBand, ...] | None
+    pin: PinBand | None
+
+
+@section(
+    "band",
+    wants=("capacity", "policy_table", "recoverable"),
+    title="Sensitivity",
+    place=110,
+    skip="whether each answer survives other cost coefficients",
+    gated=False,
+    compare=nothing,
+)
+def band(
+    context: Context,
+    curve: CapacityCurve | None,
+    policies: Policies | None,
+    brackets: Brackets | None,
+) -> Band:
+    """The answers again under every cost function; the ceiling alone where question 1 ends the run."""
+    if curve is None or policies is None:
+        return measure_band(context.members, context.forest, None, step=context.step)
+    table = policies.table
+    return measure_band(
+        context.members,
+        context.forest,
+        Asked(context.replays, curve.points, table),
+        recovery=None if brackets is None else recovery_of(table, brackets),
+        again=_question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None,
+        step=context.step,
+        workers=context.workers,
+    )
+
+
+def _question_4(context: Context) -> Callable[[CostMember, PolicyTable], Recovery]:
+    """Question 4 under another cost function, at the capacities of its own table."""
+
+    def again(of: CostMember, table: PolicyTable) -> Recovery:
+        brackets = measure_brackets(
+            context.paths,
+            of.cost.cumulative(context.forest.depth),
+            [row.blocks for row in table.rows],
+            step=lambda text: context.step(f"sensitivity, {of.name}: {text}"),
+            workers=context.workers,
+        )
+        return recovery_of(table, brackets)
+
+    return again
+
+
+def measure_band(
+    members: Sequence[CostMember],
+    forest: PrefixForest,
+    asked: Asked | None,
+    *,
+    recovery: Recovery | None = None,
+    again: Callable[[CostMember, PolicyTable], Recovery] | None = None,
+    step: Callable[[str], None] = lambda text: None,
+    workers: Workers = SERIAL,
+) -> Band:
+    """Answer the questions again under every member.
+
+    Parameters
+    ----------
+    members : sequence of CostMember
+        Of ``family``; the first is what the analysis itself counted with.
+    forest : PrefixForest
+    asked : Asked or None
+        What the analysis answered; None where question 1 ended the run, and then only the ceiling
+        is asked again.
+    recovery : Recovery or None
+        Question 4 of the analysis.
+    again : callable or None
+        Question 4 under another member; None to leave it.
+
+    Notes
+    -----
+    Time: under every member but the first, one replay per policy that weighs costs and capacity of
+    the table. lru, under which the capacity curve is measured, decides by time alone and is priced
+    anew; a member with other bytes per block holds the same number of blocks.
+    """
+    found, count = [], 0
+    base = None if asked is None else asked.replays
+    for of in members:
+        step(f"sensitivity: {of.name}")
+        mine = base
+        if mine is None or of is not members[0]:
+            own = None if base is None else base.own
+            mine = Replays(forest, of.size, of.cost, own=own, workers=workers, base=base)
+        before = mine.count
+        found.append(answers(of, mine, asked, step=step))
+        count += mine.count - before
+    theirs = [there.table for there in found if there.table is not None]
+    table = None if asked is None else agreed(asked.table, theirs)
+    shown = tuple(member(there, table) for there in found)
+    curves = [there.curve for there in found if there.curve is not None]
+    return Band(
+        threshold=WORTH_CHANGING,
+        replays=count,
+        members=shown,
+        ceiling=ceiling_band(shown),
+        capacity=capacity_band(curves, shown),
+        policy=None if table is None else policy_bands(table, theirs, shown),
+        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
+        pin=None if table is None else pin_band(shown),
+    )

@@ -1,0 +1,193 @@
+"""The answers under one cost function of the sensitivity band."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cache_worthy.advise.capacity import CapacityCurve, CapacityPoint, measure_curve
+from cache_worthy.advise.family import CostMember
+from cache_worthy.advise.pin import Pin, measure_pins
+from cache_worthy.advise.policy_table import (
+    PolicyRow,
+    PolicyTable,
+    change_to,
+    measure_policies,
+    preferring,
+)
+from cache_worthy.advise.workload import Worth, judge
+from cache_worthy.measure.replays import Replays
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """One capacity of the policy table under one member.
+
+    Attributes
+    ----------
+    fraction : float
+        Of the working set, as in the policy table.
+    cost_ratios : dict of str to float or None
+        By policy, over that member's compulsory cost.
+    best : str
+        Cheapest policy; the baseline when it ties.
+    saving_fraction : float
+        Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
+        it costs more.
+    """
+
+    fraction: float
+    cost_ratios: dict[str, float | None]
+    best: str
+    saving_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The answers under one cost function.
+
+    Attributes
+    ----------
+    name : str
+    linear, quadratic : int or None
+        a and b in FLOPs; None for a measured curve, whose unit is the user's.
+    block_bytes : int
+    ceiling : float or None
+    worth_caching : bool
+    recommended_fraction, recommended_bytes, recommended_cost_ratio
+        Question 3 under this member; None where question 1 ended the run.
+    rows : tuple of MemberRow
+        Question 5, at the capacities of the policy table.
+    top_pin : int or None
+        First record of the prefix that protects most; None without a shared prefix.
+    top_pin_depth : int or None
+        Blocks above that prefix.
+    top_pin_protected_fraction : float or None
+    """
+
+    name: str
+    linear: int | None
+    quadratic: int | None
+    block_bytes: int
+    ceiling: float | None
+    worth_caching: bool
+    recommended_fraction: float | None
+    recommended_bytes: int | None
+    recommended_cost_ratio: float | None
+    rows: tuple[MemberRow, ...]
+    top_pin: int | None
+    top_pin_depth: int | None
+    top_pin_protected_fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the analysis answered, and every cost function is asked again.
+
+    Attributes
+    ----------
+    replays : Replays
+    points : sequence of CapacityPoint
+        Of the capacity curve.
+    table : PolicyTable
+    """
+
+    replays: Replays
+    points: Sequence[CapacityPoint]
+    table: PolicyTable
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers under one cost function; all but the first None where question 1 ended the run."""
+
+    of: CostMember
+    worth: Worth
+    curve: CapacityCurve | None
+    table: PolicyTable | None
+    top: Pin | None
+
+
+def answers(
+    of: CostMember, mine: Replays, asked: Asked | None, step: Callable[[str], None]
+) -> Answers:
+    """Ask again: ``mine`` are the replays under this cost function."""
+    worth = judge(mine.uncached_cost, mine.compulsory_cost)
+    if asked is None:
+        return Answers(of=of, worth=worth, curve=None, table=None, top=None)
+
+    def told(text: str) -> None:
+        step(f"sensitivity, {of.name}: {text}")
+
+    def scaled(capacity: int) -> int:
+        """As many blocks, in bytes."""
+        return capacity * of.size.block // asked.replays.size.block
+
+    pins = measure_pins(mine.forest, of.size, of.cost, uncached_cost=mine.uncached_cost, top=1).pins
+    return Answers(
+        of=of,
+        worth=worth,
+        curve=measure_curve(mine, told, [scaled(p.bytes) for p in asked.points]),
+        table=measure_policies(mine, [(scaled(r.bytes), r.label) for r in asked.table.rows], told),
+        top=pins[0] if pins else None,
+    )
+
+
+def member(answers: Answers, table: PolicyTable | None) -> Member:
+    """What the document says of them; savings are those of the policies that ``table`` names."""
+    of, curve, top = answers.of, answers.curve, answers.top
+    rows: tuple[MemberRow, ...] = ()
+    if table is not None and answers.table is not None:
+        rows = tuple(
+            MemberRow(
+                fraction=row.fraction,
+                cost_ratios={c.policy: c.cost_ratio for c in mine.cells},
+                best=mine.best,
+                saving_fraction=_saving(mine, change_to(row), table.baseline),
+            )
+            for row, mine in zip(table.rows, answers.table.rows, strict=True)
+        )
+    return Member(
+        name=of.name,
+        linear=of.linear,
+        quadratic=of.quadratic,
+        block_bytes=of.size.block,
+        ceiling=answers.worth.ceiling,
+        worth_caching=answers.worth.worth_caching,
+        recommended_fraction=None if curve is None else curve.recommended_fraction,
+        recommended_bytes=None if curve is None else curve.recommended_bytes,
+        recommended_cost_ratio=None if curve is None else curve.recommended_cost_ratio,
+        rows=rows,
+        top_pin=top.first_request if top else None,
+        top_pin_depth=top.depth if top else None,
+        top_pin_protected_fraction=top.protected_fraction if top else None,
+    )
+
+
+def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
+    """The table, naming of the policies that tie for the cheapest one that no member disagrees with.
+
+    A tie under the model is a tie by chance of its coefficients: to name the first of the list would
+    advise one policy while another costs no more under any member.
+    """
+    rows = []
+    for n, row in enumerate(table.rows):
+        best = always_cheapest([t.rows[n] for t in theirs], table.baseline)
+        rows.append(preferring(row, best, table.outside_oracle_coverage))
+    return dataclasses.replace(table, rows=tuple(rows))
+
+
+def always_cheapest(theirs: Sequence[PolicyRow], baseline: str) -> str | None:
+    """The policy that is cheapest under every member; the baseline first, None without one."""
+    common = set.intersection(*({c.policy for c in r.cells if c.cheapest} for r in theirs))
+    order = [baseline, *(c.policy for c in theirs[0].cells)]
+    return next((p for p in order if p in common), None)
+
+
+def _saving(row: PolicyRow, policy: str | None, baseline: str) -> float:
+    if policy is None:
+        return row.saving_fraction
+    costs = {c.policy: c.total_cost for c in row.cells}
+    base = costs[baseline]
+    return (base - costs[policy]) / base if base else 0.0

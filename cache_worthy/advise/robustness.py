@@ -1,0 +1,280 @@
+"""Which answers hold under every cost function of the sensitivity band, one question at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cache_worthy.advise.capacity import CapacityCurve
+from cache_worthy.advise.family import CostMember
+from cache_worthy.advise.members import Answers, Member, always_cheapest
+from cache_worthy.advise.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable, change_to
+from cache_worthy.advise.recoverable import Recovery
+
+Reach = Literal["all", "some", "none"]
+BoundReach = Literal["every cost function", "recomputed", "not recomputed"]
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingBand:
+    """Question 1 over the family; ``flips`` names the members that say otherwise."""
+
+    low: float | None
+    high: float | None
+    worth_caching: Reach
+    flips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityBand:
+    """Question 3 over the family.
+
+    ``low_bytes`` and ``high_bytes`` are at the chosen model's bytes a block; ``flips`` names the
+    members that recommend another point of the curve.
+    """
+
+    low_fraction: float
+    high_fraction: float
+    low_bytes: int
+    high_bytes: int
+    flips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyBand:
+    """Question 5 over the family, at one capacity.
+
+    Attributes
+    ----------
+    fraction, bytes, label
+        The capacity, as in the policy table.
+    best : str or None
+        The policy that no other beats under any member; None if there is none.
+    tied : tuple of str
+        Without such a policy, those that are cheapest under some member.
+    tiers : tuple of tuple of str
+        The part of the ranking on which all members agree: every policy of a tier costs no more
+        than every policy of the tiers after it, under every member. Cheapest first.
+    candidate : str or None
+        The policy that the analysis would change to, of those that tie for the cheapest ``best``;
+        None where it stays with the baseline, and the saving is then that of each member's own
+        cheapest.
+    saving_low, saving_high : float
+        Over the members, ``MemberRow.saving_fraction``.
+    worth_changing : {"all", "some", "none"}
+        Members whose saving reaches the threshold of question 5.
+    flips : tuple of str
+        Members that answer "change the policy?" otherwise than the analysis.
+    verdict : str
+    """
+
+    fraction: float
+    bytes: int
+    label: str
+    best: str | None
+    tied: tuple[str, ...]
+    tiers: tuple[tuple[str, ...], ...]
+    candidate: str | None
+    saving_low: float
+    saving_high: float
+    worth_changing: Reach
+    flips: tuple[str, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBand:
+    """Question 4 at one capacity.
+
+    Attributes
+    ----------
+    fraction, bytes
+        The capacity.
+    word : str
+        As the analysis says.
+    reach : str
+        "every cost function" where that follows by an argument, "recomputed" under every member,
+        or "not recomputed" (the log is long, and nothing is known).
+    flips : tuple of str
+        Members under which a recomputed word is another.
+    """
+
+    fraction: float
+    bytes: int
+    word: str
+    reach: BoundReach
+    flips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PinBand:
+    """Question 6 over the family: whether the top prefix stays, and what it protects."""
+
+    low: float
+    high: float
+    flips: tuple[str, ...]
+
+
+def ceiling_band(members: Sequence[Member]) -> CeilingBand:
+    """Over the members, the chosen model first."""
+    ceilings = [m.ceiling for m in members if m.ceiling is not None]
+    return CeilingBand(
+        low=min(ceilings, default=None),
+        high=max(ceilings, default=None),
+        worth_caching=_reach([m.worth_caching for m in members]),
+        flips=tuple(m.name for m in members if m.worth_caching != members[0].worth_caching),
+    )
+
+
+def capacity_band(
+    curves: Sequence[CapacityCurve], members: Sequence[Member]
+) -> CapacityBand | None:
+    """Over the curves of the members, the chosen model's first; None without one."""
+    if not curves:
+        return None
+    base = curves[0]
+    points = [base.points[c.recommended_index] for c in curves]
+    return CapacityBand(
+        low_fraction=min(p.fraction for p in points),
+        high_fraction=max(p.fraction for p in points),
+        low_bytes=min(p.bytes for p in points),
+        high_bytes=max(p.bytes for p in points),
+        flips=tuple(
+            m.name
+            for m, c in zip(members, curves, strict=True)
+            if c.recommended_index != base.recommended_index
+        ),
+    )
+
+
+def policy_bands(
+    table: PolicyTable, theirs: Sequence[PolicyTable], members: Sequence[Member]
+) -> tuple[PolicyBand, ...]:
+    """By capacity: ``table`` is what the analysis answers, ``theirs`` what each member does."""
+    return tuple(
+        _policy(
+            row,
+            [there.rows[n] for there in theirs],
+            savings={m.name: m.rows[n].saving_fraction for m in members},
+            baseline=table.baseline,
+        )
+        for n, row in enumerate(table.rows)
+    )
+
+
+def _policy(
+    row: PolicyRow, theirs: Sequence[PolicyRow], *, savings: Mapping[str, float], baseline: str
+) -> PolicyBand:
+    costs = [{c.policy: c.total_cost for c in r.cells} for r in theirs]
+    best = always_cheapest(theirs, baseline)
+    tied = () if best else tuple(dict.fromkeys(r.best for r in theirs))
+    named = change_to(row)
+    worth_changing = {name: saving >= WORTH_CHANGING for name, saving in savings.items()}
+    flips = tuple(name for name, worth in worth_changing.items() if worth != (named is not None))
+    return PolicyBand(
+        fraction=row.fraction,
+        bytes=row.bytes,
+        label=row.label,
+        best=best,
+        tied=tied,
+        tiers=tiers(costs),
+        candidate=named,
+        saving_low=min(savings.values()),
+        saving_high=max(savings.values()),
+        worth_changing=_reach(list(worth_changing.values())),
+        flips=flips,
+        verdict=_verdict(best, tied, flips),
+    )
+
+
+def tiers(costs: Sequence[dict[str, int]]) -> tuple[tuple[str, ...], ...]:
+    """The finest ordered partition of the policies that every member agrees with.
+
+    Parameters
+    ----------
+    costs : sequence of dict of str to int
+        By member the cost of every policy; the first breaks ties.
+
+    Examples
+    --------
+    >>> tiers([{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": 1, "c": 9}])
+    (('a', 'b'), ('c',))
+    """
+    order = sorted(costs[0], key=lambda p: costs[0][p])
+    out: list[tuple[str, ...]] = []
+    begin = 0
+    for cut in range(1, len(order) + 1):
+        top, rest = order[:cut], order[cut:]
+        if not rest or all(max(c[p] for p in top) <= min(c[p] for p in rest) for c in costs):
+            out.append(tuple(order[begin:cut]))
+            begin = cut
+    return tuple(out)
+
+
+def _verdict(best: str | None, tied: Sequence[str], flips: Sequence[str]) -> str:
+    ranking = (
+        f"{best} is cheapest throughout" if best else f"tie within the band: {', '.join(tied)}"
+    )
+    change = f"flips under {', '.join(flips)}" if flips else "holds across the band"
+    return f"{ranking}; whether to change {change}"
+
+
+def bound_bands(
+    recovery: Recovery,
+    others: Sequence[Answers],
+    again: Callable[[CostMember, PolicyTable], Recovery] | None,
+) -> tuple[BoundBand, ...]:
+    """By capacity: whether the word of question 4 holds.
+
+    Where the optimum loads every block once it costs the compulsory minimum under any cost: a
+    schedule found that pays exactly the compulsory cost loads no block twice, since every block
+    costs something; the same schedule then pays exactly the compulsory cost of every cost
+    function, which none undercuts. Likewise lru where it has nothing to recover. Elsewhere it is
+    asked ``again`` under every other member, unless that takes too long (None).
+    """
+    argued = [r.feasible_cost == recovery.compulsory_cost for r in recovery.rows]
+    flips: list[list[str]] = [[] for _ in argued]
+    asked = [n for n, known in enumerate(argued) if not known]
+    for other in others if again is not None and asked else ():
+        if other.table is not None and again is not None:
+            rows = tuple(other.table.rows[n] for n in asked)
+            there = again(other.of, dataclasses.replace(other.table, rows=rows))
+            for n, row in zip(asked, there.rows, strict=True):
+                if row.word != recovery.rows[n].word:
+                    flips[n].append(other.of.name)
+    reach: BoundReach = "not recomputed" if again is None else "recomputed"
+    return tuple(
+        BoundBand(
+            fraction=r.fraction,
+            bytes=r.bytes,
+            word=r.word,
+            reach="every cost function" if known else reach,
+            flips=tuple(flip),
+        )
+        for r, known, flip in zip(recovery.rows, argued, flips, strict=True)
+    )
+
+
+def pin_band(members: Sequence[Member]) -> PinBand | None:
+    """Over the members, the chosen model first; None without a shared prefix."""
+    shares = [
+        m.top_pin_protected_fraction for m in members if m.top_pin_protected_fraction is not None
+    ]
+    if not shares:
+        return None
+    base = members[0]
+    return PinBand(
+        low=min(shares),
+        high=max(shares),
+        flips=tuple(
+            m.name
+            for m in members
+            if (m.top_pin, m.top_pin_depth) != (base.top_pin, base.top_pin_depth)
+        ),
+    )
+
+
+def _reach(answers: Sequence[bool]) -> Reach:
+    return "all" if all(answers) else "some" if any(answers) else "none"

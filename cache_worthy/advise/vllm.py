@@ -1,0 +1,61 @@
+"""What vLLM offers: one policy, which caches full blocks only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cache_worthy.advise.memory import VLLM_BLOCK_TOKENS
+from cache_worthy.advise.offer import Choice, EngineOption, Offer, Served
+from cache_worthy.sim.outcome import Outcome
+
+TAILS_MATTER = 1.1
+"""Ten percent more recompute for the blocks that prompts end inside of is worth a sentence."""
+
+PINS = (
+    "vLLM cannot hold a prefix: there is nothing to set, and the prefixes above stay only while they "
+    "are used. What helps is memory, or sending the requests that share a prefix close to one another."
+)
+
+
+def offers(served: Served) -> list[Offer]:
+    """What it does, with the last block of a prompt dropped and kept."""
+    from cache_worthy.sim.blocks import BlockLog, replay_blocks
+
+    log = BlockLog(served.forest, served.lengths, served.block_tokens, by_path=True)
+
+    def offer(label: str, partial: str, note: str) -> Offer:
+        def replay(blocks: int) -> Outcome:
+            return replay_blocks(log, "vllm_lru", blocks, partial_blocks=partial)
+
+        return Offer(label=label, flag=None, note=note, replay=replay)
+
+    full = f"full blocks of {served.block_tokens} tokens only, as the server counts."
+    return [
+        offer("lru", "drop", f"{full}{_smaller_blocks(served)}".removesuffix(".")),
+        offer("lru + tails", "keep", "as if a partial last block could be found again"),
+    ]
+
+
+def choose(options: Sequence[EngineOption], served: Served, tails: float | None) -> Choice:
+    """There is nothing to choose; ``tails`` is ``EngineAdvice.tail_cost_ratio``."""
+    verdict = (
+        "vLLM offers no choice of GPU eviction policy: there is no flag to set. What you can change "
+        "is memory (below) and the order in which requests arrive."
+    )
+    if tails is not None and tails > TAILS_MATTER:
+        verdict += (
+            f" Prompts end inside a block of {served.block_tokens} tokens, and vLLM caches full "
+            f"blocks only: even with room for everything that costs {tails:.1f}x the recompute."
+            + _smaller_blocks(served)
+        )
+    return Choice(best=options[0].label, verdict=verdict, type_this=None)
+
+
+def _smaller_blocks(served: Served) -> str:
+    """What to do about blocks that are larger than the server's."""
+    if served.block_tokens <= VLLM_BLOCK_TOKENS:
+        return ""
+    size = f" The server's are likely {VLLM_BLOCK_TOKENS} tokens:"
+    if served.from_text:
+        return f"{size} rerun with --block-size {VLLM_BLOCK_TOKENS}."
+    return f"{size} a log of block ids cannot be cut smaller."
