@@ -9,9 +9,7 @@ True
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # of typing, whose import would take a third of the time of --version
 if TYPE_CHECKING:
     from cache_worthy.api import analyze, bound, replay
     from cache_worthy.logs.session import read_log
@@ -32,6 +30,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    import importlib
+
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(importlib.import_module(_HOMES[name]), name)
