@@ -320,7 +320,7 @@ def test_every_estimated_part_says_so(run: Run, log: Path) -> None:
     assert "ESTIMATED from --sample 0.3" in head
     assert "the least memory and the pins are of the whole log" in head
     assert "CAPACITY under lru, the deployed default, from a sample" in " ".join(out.split())
-    assert "  of cost" in out
+    assert " of cost\n" in out
     assert "POLICY   from a sample" in out
     assert "QUESTION 4       NOT ANSWERED" in out
     verdicts = out.split("QUESTION 5")[1].split("PIN")[0]
