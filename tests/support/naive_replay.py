@@ -229,8 +229,8 @@ class Replay:
         if nodes:
             self.offer(nodes[-1])
 
-    def serve(self, path: tuple[Hashable, ...]) -> None:
-        self.clock += 1
+    def match(self, path: tuple[Hashable, ...]) -> tuple[list[N], int, int]:
+        """Matched nodes, blocks matched, and after how many of its blocks the last node splits."""
         n, i, nodes, cut = self.root, 0, [], 0
         while i < len(path) and path[i] in n.children:
             n = n.children[path[i]]
@@ -246,6 +246,11 @@ class Replay:
             break
         if cut and i == len(path) and not self.rules.split_at_end:
             cut = 0
+        return nodes, i, cut
+
+    def serve(self, path: tuple[Hashable, ...]) -> None:
+        self.clock += 1
+        nodes, i, cut = self.match(path)
         self.matched.append(i)
         pinned = {m.id for m in nodes}
 
@@ -264,22 +269,26 @@ class Replay:
                 self.hit(nodes)
 
         if i < len(path):
-            fresh = self.node(nodes[-1] if nodes else self.root, path[i:], i)
-            # The id is taken when the node is inserted; nothing else is created in between.
-            fresh.freq = self.rules.insert_freq
-            self.total += fresh.cost
-            early = self.key_of(fresh, self.level)
-            while self.used + fresh.size > self.capacity:
-                self.evict(self.victim(pinned))
-            if self.rules.hits == "after evictions":
-                self.hit(nodes)
-            late = self.key_of(fresh, self.level)
-            fresh.key = late if self.rules.insert_key == "after evictions" else early
-            fresh.parent.children[fresh.blocks[0]] = fresh
-            self.used += fresh.size
-            self.offer(fresh)
+            self.load(path, i, nodes, pinned)
         elif self.rules.hits == "after evictions":
             self.hit(nodes)
+
+    def load(self, path: tuple[Hashable, ...], i: int, nodes: list[N], pinned: set[int]) -> None:
+        """Charge and insert what is missing, once there is room."""
+        fresh = self.node(nodes[-1] if nodes else self.root, path[i:], i)
+        # The id is taken when the node is inserted; nothing else is created in between.
+        fresh.freq = self.rules.insert_freq
+        self.total += fresh.cost
+        early = self.key_of(fresh, self.level)
+        while self.used + fresh.size > self.capacity:
+            self.evict(self.victim(pinned))
+        if self.rules.hits == "after evictions":
+            self.hit(nodes)
+        late = self.key_of(fresh, self.level)
+        fresh.key = late if self.rules.insert_key == "after evictions" else early
+        fresh.parent.children[fresh.blocks[0]] = fresh
+        self.used += fresh.size
+        self.offer(fresh)
 
 
 def capacity_of(percent: int, distinct: int, block_bytes: int, how: str = "floor") -> int:
