@@ -164,20 +164,13 @@ def measure_coldstart(
             raise InvariantError(f"{capacity} bytes match more blocks than were ever repeated")
         hits = [min(m * block_tokens, t) for m, t in zip(matched, tokens, strict=True)]
         served = _Served(blocks=forest.length, matched=matched, tokens=tokens, hits=hits)
-        last = forest.requests - (forest.requests - half) // 2
-        reached, settled = settling(matched, forest.length, window)
         rows.append(
-            ColdStart(
+            served.row(
+                window,
                 label=labelled[capacity],
                 fraction=capacity / whole,
                 bytes=capacity,
                 blocks=capacity // replays.size.block,
-                cold=served.rates(0),
-                warm=served.rates(half),
-                third_quarter=served.block_rate(half, last),
-                fourth_quarter=served.block_rate(last, forest.requests),
-                reached_after=reached,
-                settled_after=settled,
             )
         )
     return ColdStarts(
@@ -211,6 +204,27 @@ class _Served:
             block=self.block_rate(begin, len(self.blocks)),
             token=_share(sum(hits), sum(tokens)),
             request=sum(shares) / len(shares) if shares else None,
+        )
+
+    def row(
+        self, window: int, *, label: str, fraction: float, bytes: int, blocks: int
+    ) -> ColdStart:
+        """The rates and the time to the steady one, under the name of the capacity."""
+        requests = len(self.blocks)
+        half = requests // 2
+        last = requests - (requests - half) // 2
+        reached, settled = settling(self.matched, self.blocks, window)
+        return ColdStart(
+            label=label,
+            fraction=fraction,
+            bytes=bytes,
+            blocks=blocks,
+            cold=self.rates(0),
+            warm=self.rates(half),
+            third_quarter=self.block_rate(half, last),
+            fourth_quarter=self.block_rate(last, requests),
+            reached_after=reached,
+            settled_after=settled,
         )
 
 

@@ -141,24 +141,9 @@ def draw(forest: PrefixForest, fraction: float, seed: int = 0) -> Sample:
     The hash is of the ids, so the sample of a log does not depend on the order of its requests.
     Time: nodes of the forest, and the references of the kept requests.
     """
-    limit = SHARED * forest.requests
     nodes = range(forest.nodes)
-    shared = [forest.refs[node] > limit for node in nodes]
-    number: list[int] = []  # of the subtree a node lies in; a shared node's own
-    digest: list[bytes] = []  # of the path of ids to the end of a shared node
-    values: dict[int, int] = {}
-    for node in nodes:
-        up = forest.parent[node]
-        above = digest[up] if up >= 0 else str(seed).encode()
-        if up >= 0 and not shared[up]:
-            number.append(number[up])
-            digest.append(b"")
-            continue
-        blocks = _blocks(forest, node)
-        path = _digest(above, forest, blocks if shared[node] else blocks[:1])
-        number.append(node)
-        digest.append(path)
-        values[node] = int.from_bytes(path[:8], "big")
+    shared = [forest.refs[node] > SHARED * forest.requests for node in nodes]
+    number, values = _subtrees(forest, shared, seed)
     used = {number[node] for node in forest.terminal if node >= 0}
     threshold = int(fraction * 2**64)
     part = {n: values[n] * GROUPS // threshold for n in used if values[n] < threshold}
@@ -199,6 +184,28 @@ def draw(forest: PrefixForest, fraction: float, seed: int = 0) -> Sample:
     )
 
 
+def _subtrees(
+    forest: PrefixForest, shared: Sequence[bool], seed: int
+) -> tuple[list[int], dict[int, int]]:
+    """Per node its subtree, a shared node's own; and the hash of each in 64 bits."""
+    number: list[int] = []
+    digest: list[bytes] = []  # of the path of ids to the end of a shared node
+    values: dict[int, int] = {}
+    for node in range(forest.nodes):
+        up = forest.parent[node]
+        above = digest[up] if up >= 0 else str(seed).encode()
+        if up >= 0 and not shared[up]:
+            number.append(number[up])
+            digest.append(b"")
+            continue
+        blocks = _blocks(forest, node)
+        path = _digest(above, forest, blocks if shared[node] else blocks[:1])
+        number.append(node)
+        digest.append(path)
+        values[node] = int.from_bytes(path[:8], "big")
+    return number, values
+
+
 def _blocks(forest: PrefixForest, node: int) -> list[int]:
     """The blocks of a node, root first."""
     out = []
@@ -224,10 +231,12 @@ class SampledReplays(Replays):
     """
 
     def __init__(self, replays: Replays, sample: Sample, *, parts: bool = True) -> None:
-        super().__init__(replays.forest, replays.size, replays.cost, replays.own, replays.workers)
+        super().__init__(
+            replays.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
+        )
         self.sample = sample
         self._of_sample = Replays(
-            sample.forest, replays.size, replays.cost, replays.own, replays.workers
+            sample.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
         )
         kept = self._of_sample
         if not sample.own:
