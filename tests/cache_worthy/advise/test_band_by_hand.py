@@ -1,11 +1,26 @@
-"""The band of a log of three requests, worked out by hand under every member (rank 4)."""
+"""The band of a log of three requests, worked out by hand under every member (rank 4).
+
+One block per token, 4 bytes a block; a = 14, b = 2 of ``prefill(n) = a n +
+b n^2``, so the blocks of a path cost 16, 20, 24. Requests: (1, 2, 3), (1, 4), (1, 2, 3).
+
+Uncached 60 + 36 + 60 = 156. Each block once: 16 + 20 + 24, and block 4 at the second place 20,
+compulsory 80. Ceiling 76 / 156. In 3 blocks (12 bytes, the floor) the second request takes 2 and 3
+out and the third brings them back: 60 + 20 + 44 = 124, whatever the policy, for there is one leaf
+to evict each time. In 4 blocks nothing leaves. Block 1 is in three requests and protects 2 * 16 =
+32; blocks 2 and 3 are in two and protect 20 + 24 = 44, and 32 + 44 = 76.
+
+The same with b = 1: blocks 15, 17, 19. b = 4: 18, 26, 34. b = 0: 14 each, where block 1 protects
+28 and blocks 2 and 3 protect 28: a tie, which goes to the node that came first. The models' blocks
+cost a + b, a + 3 b, a + 5 b.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from analyses import REST, document
 
 from cache_worthy.sim.cost import MODELS, load_model
 from cache_worthy.sim.radix.policies import POLICIES
@@ -13,17 +28,8 @@ from cache_worthy.sim.radix.policies import POLICIES
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 
-REST = "bound,splits,tails,coldstart,causes,pinsim"
-
 TOY = [{"hash_ids": ids} for ids in ([1, 2, 3], [1, 4], [1, 2, 3])]
 TINY = {"layers": 1, "d_model": 1, "heads": 1, "kv_heads": 1, "head_dim": 1, "d_ff": 1}
-
-
-def document(run: Run, *argv: object) -> dict[str, Any]:
-    code, out, err = run("analyze", *argv, "--json")
-    assert code == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
 
 
 def by_hand() -> dict[str, tuple[int, int, int, int, int]]:

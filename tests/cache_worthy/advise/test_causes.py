@@ -25,7 +25,7 @@ from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 
 UNIT = 2 * 32 * 4096 * 512**2
-"""In it, a block at depth d costs 105 + 2 d under Llama-3.1-8B (test_pins.py)."""
+"""In it, a block at depth d costs 105 + 2 d under Llama-3.1-8B (test_pin.py)."""
 
 Paths = list[tuple[int, ...]]
 Run = Callable[..., tuple[int, str, str]]

@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
+from analyses import document
 
 import cache_worthy.advise
 import cache_worthy.report.words
@@ -19,13 +19,6 @@ from cache_worthy.advise.sections import SECTIONS, skippable
 from cache_worthy.documents import schema
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-def document(run: Run, *argv: object) -> dict[str, Any]:
-    code, out, _ = run("analyze", *argv, "--json")
-    assert code == 0
-    found: dict[str, Any] = json.loads(out)
-    return found
 
 
 @pytest.mark.parametrize(
