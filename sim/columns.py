@@ -96,6 +96,8 @@ class RequestTable(Sequence[Request]):
         Per request where its ids end.
     lengths, outputs, times, priorities : array or list
         The other fields of a request; an array where all are integers of 64 bits.
+    memo : dict
+        What others have worked out of these requests and want to find again; never sent along.
 
     Examples
     --------
@@ -104,7 +106,7 @@ class RequestTable(Sequence[Request]):
     (Request(hash_ids=(7,), input_length=512, output_length=None, timestamp=3, priority=0), 2, (7, 8))
     """
 
-    __slots__ = ("ends", "ids", "lengths", "outputs", "priorities", "times")
+    __slots__ = ("ends", "ids", "lengths", "memo", "outputs", "priorities", "times")
 
     def __init__(self, requests: Iterable[Request] = ()) -> None:
         self.ids: Column = array("q")
@@ -113,6 +115,7 @@ class RequestTable(Sequence[Request]):
         self.outputs: Column = array("q")
         self.times: Column = array("q")
         self.priorities: Column = array("q")
+        self.memo: dict[object, Any] = {}
         for request in requests:
             self.append(request)
 
@@ -135,6 +138,7 @@ class RequestTable(Sequence[Request]):
         priority: int,
     ) -> None:
         """Add one request by its fields; none may be a boolean."""
+        self.memo.clear()
         try:  # the usual case at once: no field changes its kind
             before = len(self.ids)
             self.ids.extend(ids)
@@ -153,6 +157,14 @@ class RequestTable(Sequence[Request]):
                 column.append(value)
             except (TypeError, OverflowError):
                 setattr(self, name, grown(column, [value]))
+
+    def __getstate__(self) -> dict[str, Column]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "memo"}
+
+    def __setstate__(self, columns: dict[str, Column]) -> None:
+        self.memo = {}
+        for name, column in columns.items():
+            setattr(self, name, column)
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> RequestTable:

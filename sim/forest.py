@@ -24,9 +24,9 @@ from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from cache_worthy.sim.columns import Ints, Paths
+from cache_worthy.sim.columns import Ints, Paths, RequestTable
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.trace import BlockId
+from cache_worthy.sim.trace import BlockId, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -226,6 +226,22 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
             if found is not None:
                 return found
     return _plain(paths)
+
+
+def forest_of(requests: Sequence[Request]) -> PrefixForest:
+    """The forest of a log's requests; a table's is built once.
+
+    Examples
+    --------
+    >>> table = RequestTable([Request((7, 8), 600), Request((7,), 512)])
+    >>> forest_of(table) is forest_of(table), forest_of(table).nodes
+    (True, 2)
+    """
+    table = RequestTable.of(requests)
+    found: PrefixForest | None = table.memo.get("forest")
+    if found is None:
+        found = table.memo["forest"] = build_forest(table.paths)
+    return found
 
 
 def _plain(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:

@@ -16,7 +16,7 @@ from cache_worthy.measure.replays import Replays
 from cache_worthy.measure.sampling import Sample, SampledReplays, draw, require_answered
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import PrefixForest, forest_of
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.trace import BlockId, paths_of
 from cache_worthy.workers import Workers
@@ -104,7 +104,7 @@ class Context:
     def forest(self) -> PrefixForest:
         """The requests as a forest of prefixes."""
         self.step("interning blocks")
-        return build_forest(self.paths)
+        return forest_of(self.log.requests)
 
     @cached_property
     def lengths(self) -> Sequence[int]:

@@ -16,7 +16,7 @@ from cache_worthy.measure.result import InputRead, Result, input_read
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import PrefixForest, forest_of
 from cache_worthy.sim.outcome import Outcome, tokens_of
 from cache_worthy.sim.sglang.versions import CURRENT
 
@@ -150,7 +150,7 @@ def replay_log(
     """
     policy = plan.policy
     requests = RequestTable.of(log.requests)
-    forest = build_forest(requests.paths)
+    forest = forest_of(requests)
     # A policy that pins the path replays a server, whose block hashes include the prefix; the
     # others take an id for what it is.
     if forest.reinterned and not policy.pins_path:

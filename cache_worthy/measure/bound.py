@@ -14,7 +14,7 @@ from cache_worthy.measure.capacity import Capacity
 from cache_worthy.measure.floor import require_floor
 from cache_worthy.measure.result import InputRead, Result, input_read
 from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, Model, TableCost
-from cache_worthy.sim.forest import build_forest
+from cache_worthy.sim.forest import forest_of
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
@@ -159,7 +159,7 @@ def bound_log(
     if rows not in ROWS:
         raise UsageError(f"rows {rows!r}: expected one of {', '.join(ROWS)}")
     require_solver(solver)
-    forest = build_forest(paths_of(log.requests))
+    forest = forest_of(log.requests)
     size = BlockSize(model, log.block_tokens)
     cost: DepthFn = BlockCost(model, log.block_tokens)
     described, named = f"prefill FLOPs, {model.name}", None

@@ -16,6 +16,7 @@ from toy_policies import Untouched
 
 import cache_worthy
 from cache_worthy.errors import UsageError
+from cache_worthy.sim import forest
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.radix.policies import POLICIES
 
@@ -88,6 +89,24 @@ def test_analyze(case: Case, run: Run) -> None:
     path, reading, log = case
     document = printed(run, "analyze", path, *reading, "--skip", SECTIONS, "--pins", 3)
     assert cache_worthy.analyze(log, skip=SECTIONS, pins=3).to_dict() == document
+
+
+def test_a_log_is_interned_once(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the replays of every kind and an analysis; the bound's oracle does it for itself."""
+    made: list[int] = []
+    build = forest.build_forest
+
+    def counted(paths: Any) -> Any:
+        made.append(len(paths))
+        return build(paths)
+
+    log = cache_worthy.read_log(sample)
+    monkeypatch.setattr(forest, "build_forest", counted)
+    for policy in ("lru", "gdsf", "vllm_lru", "sglang_lru", "flat_lru"):
+        cache_worthy.replay(log, policy, capacity_fraction=0.7)
+    cache_worthy.bound(log, capacity_fraction=1, rows="A2")
+    cache_worthy.analyze(log, skip="splits", engine="sglang")
+    assert made == [len(log.requests)]
 
 
 def test_the_figure_that_another_reader_gave_wrong() -> None:

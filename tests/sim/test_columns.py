@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from array import array
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cache_worthy.sim.columns import Ints, RequestTable
+from cache_worthy.sim.forest import build_forest, forest_of
 from cache_worthy.sim.trace import Request, paths_of
 
 integers = st.integers(-(2**66), 2**66)
@@ -60,6 +62,18 @@ def test_whole_columns_stay_arrays() -> None:
     assert table.ids.typecode == "Q"
     assert table.outputs == [1, 2, None]
     assert table.times == [5, 6, 6.5]
+
+
+def test_what_was_worked_out_goes_when_the_table_grows_and_stays_here() -> None:
+    table = RequestTable([Request((1, 2), 600)])
+    first = forest_of(table)
+    assert forest_of(table) is first
+    sent = pickle.loads(pickle.dumps(table))
+    assert sent == table
+    assert not sent.memo
+    table.append(Request((1, 3), 600))
+    assert forest_of(table) == build_forest(table.paths) != first
+    assert forest_of(list(table)) == forest_of(table)
 
 
 def test_ints_compare_as_lists() -> None:

@@ -46,6 +46,7 @@ def by_hand() -> dict[str, tuple[int, int, int, int, int]]:
     return hand
 
 
+@pytest.mark.usefixtures("eight_policies")
 def test_a_three_request_log_by_hand(run: Run, write: Write, tmp_path: Path) -> None:
     model = tmp_path / "tiny.json"
     model.write_text(json.dumps(TINY), encoding="utf-8")
