@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from analyses import REST, document
 
 from cache_worthy.sim.cost import MODELS, load_model

@@ -40,6 +40,7 @@ def tied(run: Run, write: Write, *more: str) -> tuple[str, dict[str, Any]]:
     return " ".join(text.split()), document(run, *argv)
 
 
+@pytest.mark.usefixtures("eight_policies")
 def test_policies_that_tie_within_the_band_are_named_as_a_tie(run: Run, write: Write) -> None:
     text, found = tied(run, write)
     row = next(r for r in found["band"]["policy"] if "yours" in r["label"])
@@ -62,6 +63,7 @@ def test_policies_that_tie_within_the_band_are_named_as_a_tie(run: Run, write: W
     assert "1.01 GiB freq_landlord would save" not in text
 
 
+@pytest.mark.usefixtures("eight_policies")
 def test_the_page_names_no_winner_either(run: Run, sample: Path, tmp_path: Path) -> None:
     """At the recommended capacity of the sample two policies tie."""
     page = tmp_path / "page.html"
@@ -70,6 +72,7 @@ def test_the_page_names_no_winner_either(run: Run, sample: Path, tmp_path: Path)
     assert "<dd>a tie<small>within the band: lru, freq_landlord</small></dd>" in text
 
 
+@pytest.mark.usefixtures("eight_policies")
 def test_without_the_band_the_same_log_names_the_winner(run: Run, write: Write) -> None:
     """So the tie above is the band's doing."""
     text, found = tied(run, write, "--skip", "band")
