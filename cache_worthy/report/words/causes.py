@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.causes import Beginning, Cause, Causes
+from cache_worthy.advise.causes import NAMES, Beginning, Cause, Causes
 from cache_worthy.advise.workload import WORTH_THRESHOLD
 from cache_worthy.numbers import gib, percent
 from cache_worthy.report.model import Prose, Words, table
-
-NAMES = {
-    "shorter_than_a_block": "prompt shorter than a block",
-    "tool_order": "same tools, another order",
-    "near_identical_start": "near-identical first block",
-    "new_start": "new from the first block on",
-    "new_below": "new below a known prefix",
-    "evicted": "evicted before it came again",
-}
 
 
 def words(analysis: Analysis) -> Words | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analyses import document
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +20,6 @@ Write = Callable[..., Path]
 
 REST = "bound,band,tails,coldstart,causes,pinsim"
 ALL = ["worth caching", "capacity", "policy"]
-
-
-def document(run: Run, *argv: object) -> dict[str, Any]:
-    code, out, err = run("analyze", *argv, "--json")
-    assert code == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
 
 
 def splits(run: Run, log: Path) -> dict[str, Any]:
