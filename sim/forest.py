@@ -43,7 +43,7 @@ KEEP_PATHS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixForest:
+class Forest:
     """A trace as a radix forest. Node and block numbers are dense, parents before children.
 
     All sequences of integers are arrays (:class:`~cache_worthy.sim.columns.Ints`), which index and
@@ -85,9 +85,9 @@ class PrefixForest:
     memo: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What others have worked out of this forest and want to find again."""
 
-    def __reduce__(self) -> tuple[type[PrefixForest], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[Forest], tuple[object, ...]]:
         """Another process gets the forest, not what was worked out of it here."""
-        return PrefixForest, tuple(getattr(self, f.name) for f in fields(self) if f.init)
+        return Forest, tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
     def requests(self) -> int:
@@ -196,7 +196,7 @@ class PrefixForest:
         return found
 
 
-def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
+def build_forest(paths: Iterable[Sequence[BlockId]]) -> Forest:
     """Intern the paths of a trace.
 
     Parameters
@@ -206,7 +206,7 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
 
     Returns
     -------
-    PrefixForest
+    Forest
 
     Notes
     -----
@@ -228,7 +228,7 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
     return _plain(paths)
 
 
-def forest_of(requests: Sequence[Request]) -> PrefixForest:
+def forest_of(requests: Sequence[Request]) -> Forest:
     """The forest of a log's requests; a table's is built once.
 
     Examples
@@ -238,13 +238,13 @@ def forest_of(requests: Sequence[Request]) -> PrefixForest:
     (True, 2)
     """
     table = RequestTable.of(requests)
-    found: PrefixForest | None = table.memo.get("forest")
+    found: Forest | None = table.memo.get("forest")
     if found is None:
         found = table.memo["forest"] = build_forest(table.paths)
     return found
 
 
-def _plain(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
+def _plain(paths: Iterable[Sequence[BlockId]]) -> Forest:
     """Block by block."""
     rows = [tuple(p) for p in paths]
     interned = _intern_by_id(rows)
@@ -289,7 +289,7 @@ def _plain(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
 
     terminal = [node_of[block] if block >= 0 else -1 for block in last]
     return _checked(
-        PrefixForest(
+        Forest(
             terminal=Ints("i", terminal),
             length=Ints("i", map(len, rows)),
             parent=Ints("i", parent),
@@ -304,7 +304,7 @@ def _plain(paths: Iterable[Sequence[BlockId]]) -> PrefixForest:
     )
 
 
-def _checked(forest: PrefixForest) -> PrefixForest:
+def _checked(forest: Forest) -> Forest:
     """The forest, after its invariants."""
     if sum(forest.end) - sum(forest.start) != forest.distinct:
         raise InvariantError("node sizes do not sum to the distinct blocks")
@@ -315,7 +315,7 @@ def _checked(forest: PrefixForest) -> PrefixForest:
     return forest
 
 
-def _columnar(paths: Paths) -> PrefixForest | None:
+def _columnar(paths: Paths) -> Forest | None:
     """From the columns of a table of requests; None where an id shows up under a second parent.
 
     Blocks are numbered in order of first appearance, so the blocks of a node, which every request
@@ -351,7 +351,7 @@ def _columnar(paths: Paths) -> PrefixForest | None:
     filled = begins < ends
     terminal[filled] = node_of[block_of[ends[filled] - 1]]
     return _checked(
-        PrefixForest(
+        Forest(
             terminal=_ints(terminal),
             length=_ints(ends - begins),
             parent=_ints(np.where(up < 0, up, node_of[up])),

@@ -37,7 +37,7 @@ from cache_worthy.advise.robustness import (
 )
 from cache_worthy.advise.section import section
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.workers import SERIAL, Workers
 
 RECOMPUTE_REQUESTS = 2000
@@ -121,7 +121,7 @@ def _question_4(context: Context) -> Callable[[CostMember, PolicyTable], Recover
 
 def measure_band(
     members: Sequence[CostMember],
-    forest: PrefixForest,
+    forest: Forest,
     asked: Asked | None,
     *,
     recovery: Recovery | None = None,
@@ -135,7 +135,7 @@ def measure_band(
     ----------
     members : sequence of CostMember
         Of ``family``; the first is what the analysis itself counted with.
-    forest : PrefixForest
+    forest : Forest
     asked : Asked or None
         What the analysis answered; None where question 1 ended the run, and then only the ceiling
         is asked again.

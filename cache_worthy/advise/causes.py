@@ -39,7 +39,7 @@ from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
 
@@ -209,7 +209,7 @@ class Counted:
 
     Attributes
     ----------
-    forest : PrefixForest
+    forest : Forest
     table : sequence of int
         Cumulative cost by depth.
     paths : sequence of sequence of (int or str)
@@ -223,7 +223,7 @@ class Counted:
         Kept while reading.
     """
 
-    forest: PrefixForest
+    forest: Forest
     table: Sequence[int]
     paths: Sequence[Sequence[BlockId]]
     tokens: Sequence[int]

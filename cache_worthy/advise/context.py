@@ -16,7 +16,7 @@ from cache_worthy.measure.replays import Replays
 from cache_worthy.measure.sampling import Sample, SampledReplays, draw, require_answered
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import PrefixForest, forest_of
+from cache_worthy.sim.forest import Forest, forest_of
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.trace import BlockId, paths_of
 from cache_worthy.workers import Workers
@@ -101,7 +101,7 @@ class Context:
         return paths_of(self.log.requests)
 
     @cached_property
-    def forest(self) -> PrefixForest:
+    def forest(self) -> Forest:
         """The requests as a forest of prefixes."""
         self.step("interning blocks")
         return forest_of(self.log.requests)

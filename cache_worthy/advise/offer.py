@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 
 
@@ -46,7 +46,7 @@ class Served:
 
     Attributes
     ----------
-    forest : PrefixForest
+    forest : Forest
     lengths, priorities : sequence of int
         Prompt tokens and priority of each request.
     block_tokens : int
@@ -54,7 +54,7 @@ class Served:
         Whether the blocks were cut here, so that another ``--block-size`` can be asked for.
     """
 
-    forest: PrefixForest
+    forest: Forest
     lengths: Sequence[int]
     priorities: Sequence[int]
     block_tokens: int

@@ -16,7 +16,7 @@ from cache_worthy.advise.section import section
 from cache_worthy.advise.workload import Workload
 from cache_worthy.sim.cost import BlockSize, DepthFn
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def pin(context: Context, workload: Workload) -> Pins:
     )
 
 
-def node_protection(forest: PrefixForest, costs: list[int]) -> dict[int, int]:
+def node_protection(forest: Forest, costs: list[int]) -> dict[int, int]:
     """Per shared static node ``(refs - 1) * cost``, in the unit of ``costs`` (cumulative by depth).
 
     The others protect nothing.
@@ -109,7 +109,7 @@ def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
 
 
 def measure_pins(
-    forest: PrefixForest, size: BlockSize, cost: DepthFn, *, uncached_cost: int, top: int
+    forest: Forest, size: BlockSize, cost: DepthFn, *, uncached_cost: int, top: int
 ) -> Pins:
     """Rank the shared prefixes of a log. Time: nodes times log nodes.
 

@@ -21,7 +21,7 @@ from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import section
 from cache_worthy.measure.quantiles import quantile, weighted_quantile
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 
 WORTH_THRESHOLD = 0.01
 """Question 1 ends the run when caching can remove less than this share of the prefill cost."""
@@ -152,7 +152,7 @@ def worth(context: Context, workload: Workload) -> Worth:
     return measure_worth(workload)
 
 
-def measure_workload(forest: PrefixForest, model: Model, block_tokens: int) -> Workload:
+def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workload:
     """Count what there is to count. Time: static nodes on all paths."""
     size = BlockSize(model, block_tokens)
     table = BlockCost(model, block_tokens).cumulative(forest.depth)
@@ -210,7 +210,7 @@ def judge(uncached_cost: int, compulsory_cost: int) -> Worth:
     )
 
 
-def _reuse_distances(forest: PrefixForest) -> Counter[int]:
+def _reuse_distances(forest: Forest) -> Counter[int]:
     """Blocks by the distance in requests to their previous reference."""
     last = [-1] * forest.nodes
     counts: Counter[int] = Counter()

@@ -16,7 +16,7 @@ from cache_worthy.measure.result import InputRead, Result, input_read
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest, forest_of
+from cache_worthy.sim.forest import Forest, forest_of
 from cache_worthy.sim.outcome import Outcome, tokens_of
 from cache_worthy.sim.sglang.versions import CURRENT
 
@@ -105,7 +105,7 @@ class Replay(Result):
 class _Job:
     """An interned log with what its blocks weigh and cost, and the capacity in bytes."""
 
-    forest: PrefixForest
+    forest: Forest
     requests: RequestTable
     size: BlockSize
     cost: BlockCost

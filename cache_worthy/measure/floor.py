@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cache_worthy.errors import UsageError
 from cache_worthy.sim.cost import BlockSize
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 
 
-def require_floor(capacity: int | None, forest: PrefixForest, size: BlockSize) -> None:
+def require_floor(capacity: int | None, forest: Forest, size: BlockSize) -> None:
     """Refuse a capacity that cannot hold the deepest request's own path.
 
     Raises

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 
 
-def known_blocks(forest: PrefixForest) -> list[int]:
+def known_blocks(forest: Forest) -> list[int]:
     """Per request the blocks of its path that an earlier request had: what no eviction leaves.
 
     Notes
@@ -72,7 +72,7 @@ def summed(table: Sequence[int], counts: Counter[int]) -> int:
 
 
 def require_sums(
-    forest: PrefixForest, table: Sequence[int], known: Sequence[int], result: Outcome
+    forest: Forest, table: Sequence[int], known: Sequence[int], result: Outcome
 ) -> None:
     """Raise unless the parts of the requests sum to the replay's own totals.
 

@@ -16,7 +16,7 @@ from cache_worthy.measure.per_request import by_depth, summed
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
@@ -48,7 +48,7 @@ class Replays:
 
     Parameters
     ----------
-    forest : PrefixForest
+    forest : Forest
     size : BlockSize
     cost : BlockCost
     own : mapping of str to callable
@@ -67,7 +67,7 @@ class Replays:
 
     def __init__(
         self,
-        forest: PrefixForest,
+        forest: Forest,
         size: BlockSize,
         cost: DepthFn,
         own: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
@@ -211,7 +211,7 @@ class Replays:
 Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 
-def _replay(forest: PrefixForest, item: Item) -> Outcome:
+def _replay(forest: Forest, item: Item) -> Outcome:
     policy, factory, capacity, size, cost = item
     choose.expect_many(forest.requests)  # a process of its own has not heard it
     result = run_policy(policy, factory, forest, capacity=capacity, size=size, cost=cost)
@@ -239,7 +239,7 @@ def _narrow(matched: Sequence[int], depth: int) -> array[int]:
 def run_policy(
     name: str,
     factory: Callable[[], EvictionPolicy],
-    forest: PrefixForest,
+    forest: Forest,
     *,
     capacity: int,
     size: BlockSize,

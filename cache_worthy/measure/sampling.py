@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.floor import at_least
 from cache_worthy.measure.replays import BASELINE, Replays
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 
 SHARED = 0.01
@@ -70,7 +70,7 @@ class Sample:
 
     Attributes
     ----------
-    forest : PrefixForest
+    forest : Forest
         Of the kept requests.
     fraction : float
     seed : int
@@ -85,7 +85,7 @@ class Sample:
         Part of the jackknife and path of each kept request.
     """
 
-    forest: PrefixForest = field(repr=False)
+    forest: Forest = field(repr=False)
     fraction: float
     seed: int
     subtrees: int
@@ -122,13 +122,13 @@ class Sample:
         return dataclasses.replace(self, rows=rows, forest=forest, kept_shared=kept_shared)
 
 
-def _grow(rows: Sequence[Row], shared: frozenset[int]) -> tuple[PrefixForest, int]:
+def _grow(rows: Sequence[Row], shared: frozenset[int]) -> tuple[Forest, int]:
     """The forest of the kept requests, and the shared blocks in it."""
     forest = build_forest(path for _, path in rows)
     return forest, sum(block in shared for block in forest.block_ids)
 
 
-def draw(forest: PrefixForest, fraction: float, seed: int = 0) -> Sample:
+def draw(forest: Forest, fraction: float, seed: int = 0) -> Sample:
     """Keep the subtrees whose hash lies under ``fraction``.
 
     Raises
@@ -185,7 +185,7 @@ def draw(forest: PrefixForest, fraction: float, seed: int = 0) -> Sample:
 
 
 def _subtrees(
-    forest: PrefixForest, shared: Sequence[bool], seed: int
+    forest: Forest, shared: Sequence[bool], seed: int
 ) -> tuple[list[int], dict[int, int]]:
     """Per node its subtree, a shared node's own; and the hash of each in 64 bits."""
     number: list[int] = []
@@ -206,7 +206,7 @@ def _subtrees(
     return number, values
 
 
-def _blocks(forest: PrefixForest, node: int) -> list[int]:
+def _blocks(forest: Forest, node: int) -> list[int]:
     """The blocks of a node, root first."""
     out = []
     block = forest.last_block[node]
@@ -216,7 +216,7 @@ def _blocks(forest: PrefixForest, node: int) -> list[int]:
     return out[::-1]
 
 
-def _digest(above: bytes, forest: PrefixForest, blocks: Sequence[int]) -> bytes:
+def _digest(above: bytes, forest: Forest, blocks: Sequence[int]) -> bytes:
     for block in blocks:
         above = hashlib.blake2b(
             above + str(forest.block_ids[block]).encode("utf-8", "surrogatepass"), digest_size=16

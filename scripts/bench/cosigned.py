@@ -19,7 +19,7 @@ from measuring import Results, arguments, conversation, in_turn, positive
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockSize
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.radix.policies.cosigned import Cosigned
@@ -31,9 +31,7 @@ REPEATS = 7
 PERCENTS = (2, 5, 10, 25)
 
 
-def fresh(
-    forest: PrefixForest, policy: type[EvictionPolicy], capacity: int, engine: Engine
-) -> Outcome:
+def fresh(forest: Forest, policy: type[EvictionPolicy], capacity: int, engine: Engine) -> Outcome:
     """One replay under a new policy."""
     return replay(forest, policy(), capacity, engine=engine)
 

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from mooncake import capacity_of, fixed, load_forest, run
 from published import CONSTRUCTED, Checks, at_hand, missing_from, open_traces
 
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 
 GRID = (1, 2, 3, 5, 10, 15, 20, 25)
 LARGEST_AGEING_STEP = Fraction(18, 10_000)
@@ -68,7 +68,7 @@ def decimals(value: Fraction) -> str:
     return fixed(value.numerator, value.denominator, 4)
 
 
-def measure(forest: PrefixForest) -> list[Point]:
+def measure(forest: Forest) -> list[Point]:
     """One point per capacity; capacities under the floor are left out."""
     points = []
     for percent in GRID:

@@ -42,7 +42,7 @@ from published import (
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import CapacityError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine
@@ -61,7 +61,7 @@ def engines_for(trace: str, percent: int, policy: str, *, full: bool) -> tuple[E
     return ("interned", "heap", "reference") if full or quick else ("interned", "heap")
 
 
-def check_trace(checks: Checks, trace: str, forest: PrefixForest, *, full: bool) -> None:
+def check_trace(checks: Checks, trace: str, forest: Forest, *, full: bool) -> None:
     """Every comparison for one trace."""
     for (name, percent, policy), cell in REPLAY_TABLE.items():
         if name != trace:
@@ -103,7 +103,7 @@ def check_trace(checks: Checks, trace: str, forest: PrefixForest, *, full: bool)
             checks.equal(f"{trace} 2 percent {policy}: evicted after one use", once, share)
 
 
-def show_table(trace: str, forest: PrefixForest) -> None:
+def show_table(trace: str, forest: Forest) -> None:
     """The measured table: every policy at the four capacities, and what they are worth."""
     print(f"{trace}{' (constructed)' if trace in CONSTRUCTED else ''}: cost / compulsory cost")
     names = [n for n in POLICIES if n != "recursive_lru"]

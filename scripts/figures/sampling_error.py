@@ -32,7 +32,7 @@ from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays
 from cache_worthy.measure.sampling import SampledReplays, cost_ratio, draw, saving
 from cache_worthy.sim.cost import BlockCost, BlockSize
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
@@ -40,7 +40,7 @@ from cache_worthy.sim.trace import paths_of
 LOGS = ("conversation", "synthetic")
 
 
-def at_capacity(forest: PrefixForest, blocks: int) -> tuple[int, int] | None:
+def at_capacity(forest: Forest, blocks: int) -> tuple[int, int] | None:
     """Recompute and compulsory cost of a forest at a capacity; None under its floor."""
     if blocks < forest.depth:
         return None

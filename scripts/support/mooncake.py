@@ -19,7 +19,7 @@ from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import BlockLog
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize, Model, segment_cost
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine, replay
@@ -39,7 +39,7 @@ def fixed(numerator: int, denominator: int, digits: int) -> str:
     return str(quotient.quantize(unit, ROUND_HALF_EVEN))
 
 
-def load_forest(folder: Path, trace: str) -> PrefixForest:
+def load_forest(folder: Path, trace: str) -> Forest:
     """The prefix forest of one trace."""
     return build_forest(paths_of(read_log(trace_file(folder, trace)).requests))
 
@@ -86,12 +86,12 @@ def quantile(ordered: Sequence[int], percent: int) -> int:
     return ordered[max(0, ceil(Fraction(percent * len(ordered), 100)) - 1)]
 
 
-def node_sizes(forest: PrefixForest) -> list[int]:
+def node_sizes(forest: Forest) -> list[int]:
     """Blocks of every radix node."""
     return [e - s for s, e in zip(forest.start, forest.end, strict=True)]
 
 
-def node_costs(forest: PrefixForest, model: Model) -> list[int]:
+def node_costs(forest: Forest, model: Model) -> list[int]:
     """FLOPs of recomputing every radix node below its cached ancestors."""
     b = BLOCK_SIZE_TOKENS
     return [
@@ -99,14 +99,14 @@ def node_costs(forest: PrefixForest, model: Model) -> list[int]:
     ]
 
 
-def per_byte_spread(forest: PrefixForest, model: Model) -> Fraction:
+def per_byte_spread(forest: Forest, model: Model) -> Fraction:
     """Largest over smallest cost per byte of a radix node; bytes cancel to blocks."""
     pairs = zip(node_costs(forest, model), node_sizes(forest), strict=True)
     density = [Fraction(cost, size) for cost, size in pairs]
     return max(density) / min(density)
 
 
-def structure_cells(forest: PrefixForest) -> dict[str, str]:
+def structure_cells(forest: Forest) -> dict[str, str]:
     """The cells of the structure table for one trace."""
     sizes = sorted(node_sizes(forest))
     costs = sorted(node_costs(forest, DEFAULT_MODEL))
@@ -123,7 +123,7 @@ def structure_cells(forest: PrefixForest) -> dict[str, str]:
     }
 
 
-def rereferenced(forest: PrefixForest) -> str:
+def rereferenced(forest: Forest) -> str:
     """Percent of the distinct blocks that more than one request asks for."""
     often = sum(
         size for size, refs in zip(node_sizes(forest), forest.refs, strict=True) if refs > 1
@@ -134,7 +134,7 @@ def rereferenced(forest: PrefixForest) -> str:
 # -- replays ------------------------------------------------------------------------------------
 
 
-def capacity_of(forest: PrefixForest, percent: int) -> int:
+def capacity_of(forest: Forest, percent: int) -> int:
     """A percentage of the working set in bytes, floored.
 
     Exact where ``int(fraction * bytes)`` in floating point is, and at these sizes they agree.
@@ -142,6 +142,6 @@ def capacity_of(forest: PrefixForest, percent: int) -> int:
     return percent * forest.distinct * BlockSize().block // 100
 
 
-def run(forest: PrefixForest, policy: str, capacity: int, engine: Engine) -> Outcome:
+def run(forest: Forest, policy: str, capacity: int, engine: Engine) -> Outcome:
     """One replay under a shipped policy and the default model."""
     return replay(forest, POLICIES[policy](), capacity, engine=engine)

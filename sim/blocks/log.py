@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cache_worthy.sim.cost import BlockCost, DepthFn
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
 
@@ -17,7 +17,7 @@ class BlockLog:
 
     Parameters
     ----------
-    forest : PrefixForest
+    forest : Forest
         The log, interned.
     lengths : sequence of int
         Prompt length of each request, in tokens.
@@ -48,7 +48,7 @@ class BlockLog:
     Linear in the number of block references.
     """
 
-    forest: PrefixForest
+    forest: Forest
     lengths: Sequence[int]
     block_size: int = BLOCK_SIZE_TOKENS
     by_path: bool = False

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.policies.base import KeyRule
@@ -78,7 +78,7 @@ _LEVELS = {"none": 0, "max": 1, "last": 2}
 
 
 def replay_compiled(
-    forest: PrefixForest,
+    forest: Forest,
     rule: KeyRule,
     capacity: int,
     sizes: Sequence[int],
@@ -125,7 +125,7 @@ def _within_a_clock(weights: NDArray[np.float64]) -> bool:
 
 
 def replay_cosigned(
-    forest: PrefixForest, capacity: int, sizes: Sequence[int], costs: Sequence[int]
+    forest: Forest, capacity: int, sizes: Sequence[int], costs: Sequence[int]
 ) -> Outcome | None:
     """As the node engine under :class:`~cache_worthy.sim.radix.policies.cosigned.Cosigned`, in floats.
 
@@ -153,7 +153,7 @@ _COST = KeyRule(base="level", weight=lambda size, cost, depth: cost)
 
 
 def _outcome(
-    forest: PrefixForest,
+    forest: Forest,
     capacity: int,
     sizes: Sequence[int],
     costs: Sequence[int],
@@ -204,7 +204,7 @@ def _as_ints(values: NDArray[np.int32]) -> Ints:
     return out
 
 
-def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.uint32]]:
+def _arrays(forest: Forest) -> dict[str, NDArray[np.uint32]]:
     """The forest for the kernels: the root is one more node, the last, and no index is negative."""
     found: dict[str, NDArray[np.uint32]] | None = forest.memo.get("arrays")
     if found is None:
@@ -224,12 +224,12 @@ def _arrays(forest: PrefixForest) -> dict[str, NDArray[np.uint32]]:
     return found
 
 
-def few_pairs(forest: PrefixForest) -> bool:
+def few_pairs(forest: Forest) -> bool:
     """Whether replays of this forest are machine code under every policy; see ``PAIRS``."""
     return _pairs(forest) is not None
 
 
-def _pairs(forest: PrefixForest) -> NDArray[np.uint64] | None:
+def _pairs(forest: Forest) -> NDArray[np.uint64] | None:
     """Depths ``(start, end)`` that an online node can have, as ``start * (depth + 1) + end``.
 
     Such a node is a chain of static nodes, so it starts where one does and ends where one of those
@@ -241,7 +241,7 @@ def _pairs(forest: PrefixForest) -> NDArray[np.uint64] | None:
     return found
 
 
-def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.uint64] | None:
+def _few_pairs(forest: Forest, limit: int) -> NDArray[np.uint64] | None:
     a = _arrays(forest)
     start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
     stride, root = forest.depth + 1, forest.nodes
@@ -261,7 +261,7 @@ def _few_pairs(forest: PrefixForest, limit: int) -> NDArray[np.uint64] | None:
     return found.view(np.uint64)
 
 
-def _ranks(forest: PrefixForest) -> NDArray[np.uint32]:
+def _ranks(forest: Forest) -> NDArray[np.uint32]:
     """The place of every pair among :func:`_pairs`, by pair; empty where that is a large table.
 
     A look-up in place of a bisection shows in the time of a replay.
@@ -279,7 +279,7 @@ def _ranks(forest: PrefixForest) -> NDArray[np.uint32]:
 
 
 def _weights(
-    forest: PrefixForest, rule: KeyRule, sizes: Sequence[int], costs: Sequence[int]
+    forest: Forest, rule: KeyRule, sizes: Sequence[int], costs: Sequence[int]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]] | None:
     """Pairs of depths and the weight of each; None where a double would not do what Python does."""
     if rule.weight is None:

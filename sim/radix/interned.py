@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from itertools import compress
 
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies.base import KeyRule
 
 
 def replay_interned(
-    forest: PrefixForest,
+    forest: Forest,
     rule: KeyRule,
     capacity: int,
     sizes: Sequence[int],
@@ -33,7 +33,7 @@ def replay_interned(
 
     Parameters
     ----------
-    forest : PrefixForest
+    forest : Forest
     rule : KeyRule
     capacity : int
         At least ``sizes[forest.depth]``.

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from cache_worthy.sim.cost import DepthFn
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 
 
-def hold(forest: PrefixForest, nodes: Iterable[int]) -> tuple[bytearray, list[int]]:
+def hold(forest: Forest, nodes: Iterable[int]) -> tuple[bytearray, list[int]]:
     """Which static nodes are held when ``nodes`` are: these and their ancestors.
 
     Returns
@@ -37,9 +37,7 @@ def hold(forest: PrefixForest, nodes: Iterable[int]) -> tuple[bytearray, list[in
     return held, [depth[t] if t >= 0 else 0 for t in forest.terminal]
 
 
-def held_floor(
-    forest: PrefixForest, held: Sequence[int], depths: Sequence[int], size_fn: DepthFn
-) -> int:
+def held_floor(forest: Forest, held: Sequence[int], depths: Sequence[int], size_fn: DepthFn) -> int:
     """The least capacity that serves every request while the held nodes stay.
 
     All of them, and the largest rest of a path beside them.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from cache_worthy.sim.cost import DepthFn, SegmentFn
 from cache_worthy.sim.errors import CapacityError, InvariantError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies.base import EvictionPolicy
 from cache_worthy.sim.radix.tree import Node, Priority, RadixTree
@@ -43,7 +43,7 @@ def require_floor(floor: int, capacity: int, held: bool = False) -> None:
 
 
 def replay_nodes(
-    paths: Iterable[Sequence[BlockId]] | PrefixForest,
+    paths: Iterable[Sequence[BlockId]] | Forest,
     policy: EvictionPolicy,
     capacity: int,
     size_fn: SegmentFn,
@@ -61,8 +61,8 @@ def replay_nodes(
     held : sequence of int
         Per request the blocks of its path that never leave once loaded.
     """
-    forest = paths if isinstance(paths, PrefixForest) else None
-    rows = tuple(map(tuple, paths)) if not isinstance(paths, PrefixForest) else paths.paths()
+    forest = paths if isinstance(paths, Forest) else None
+    rows = tuple(map(tuple, paths)) if not isinstance(paths, Forest) else paths.paths()
     require_floor(max((size_fn(row, 0) for row in rows if row), default=0), capacity)
     loop = _Loop(policy, capacity, RadixTree(size_fn, cost_fn), scan)
     for number, row in enumerate(rows):

@@ -21,7 +21,7 @@ from typing import Literal, get_args
 
 from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, SegmentFn
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.interned import replay_interned
@@ -32,7 +32,7 @@ from cache_worthy.sim.trace import BlockId
 
 Engine = Literal["auto", "compiled", "interned", "heap", "reference"]
 
-Paths = Iterable[Sequence[BlockId]] | PrefixForest
+Paths = Iterable[Sequence[BlockId]] | Forest
 
 
 def replay(
@@ -48,7 +48,7 @@ def replay(
 
     Parameters
     ----------
-    paths : iterable of sequence of (int or str), or PrefixForest
+    paths : iterable of sequence of (int or str), or Forest
         One path of block ids per request; a forest saves interning when a trace is replayed often.
     policy : EvictionPolicy
         A fresh instance: it keeps state.
@@ -106,7 +106,7 @@ def _held(
     nodes: set[int],
 ) -> tuple[bytearray, list[int]]:
     """What is held when ``nodes`` are pinned, once it is clear that they can be."""
-    if not isinstance(paths, PrefixForest) or not (
+    if not isinstance(paths, Forest) or not (
         isinstance(size, DepthFn) and isinstance(cost, DepthFn)
     ):
         raise InputError("pinned: needs a forest, and sizes and costs with cumulative(depth)")
@@ -122,7 +122,7 @@ def _able(
 ) -> Iterator[Engine]:
     """The engines that can run this policy, the fastest first; the last one always can."""
     if isinstance(size, DepthFn) and isinstance(cost, DepthFn):
-        large = isinstance(paths, PrefixForest) and choose.wanted(paths.requests)
+        large = isinstance(paths, Forest) and choose.wanted(paths.requests)
         if large and policy.has_kernel:
             yield "compiled"
         if policy.own_rule() is not None:
@@ -152,7 +152,7 @@ def _replay_forest(
         if engine == "compiled":
             return None
         raise InputError(f"engine {engine!r}: size_fn and cost_fn must have cumulative(depth)")
-    forest = paths if isinstance(paths, PrefixForest) else build_forest(paths)
+    forest = paths if isinstance(paths, Forest) else build_forest(paths)
     sizes, costs = size.cumulative(forest.depth), cost.cumulative(forest.depth)
     require_floor(sizes[forest.depth], capacity)
     if engine == "interned" and rule is not None:

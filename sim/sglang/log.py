@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cache_worthy.sim.cost import BlockCost, DepthFn
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.forest import PrefixForest
+from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
@@ -17,7 +17,7 @@ class PagedLog:
 
     Attributes
     ----------
-    forest : PrefixForest
+    forest : Forest
         The log, interned, in blocks of ``block_tokens`` tokens.
     block_tokens : int
     cost_fn : DepthFn
@@ -36,7 +36,7 @@ class PagedLog:
     priorities : list of int
     """
 
-    forest: PrefixForest
+    forest: Forest
     block_tokens: int
     cost_fn: DepthFn
     weights: list[int]
@@ -60,7 +60,7 @@ class PagedLog:
     @classmethod
     def of(
         cls,
-        forest: PrefixForest,
+        forest: Forest,
         lengths: Sequence[int],
         *,
         outputs: Sequence[int | None] | None = None,
@@ -73,7 +73,7 @@ class PagedLog:
 
         Parameters
         ----------
-        forest : PrefixForest
+        forest : Forest
         lengths : sequence of int
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cache_worthy.sim import forest as module
 from cache_worthy.sim.columns import RequestTable
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.trace import Request
 
 
@@ -31,7 +31,7 @@ def compare(paths: Sequence[tuple[int, ...]]) -> bool:
     return not plain.reinterned
 
 
-def same(plain: PrefixForest, columnar: PrefixForest) -> None:
+def same(plain: Forest, columnar: Forest) -> None:
     """Attribute by attribute."""
     for field in fields(plain):
         if field.compare:

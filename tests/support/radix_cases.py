@@ -6,7 +6,7 @@ import random
 
 from hypothesis import strategies as st
 
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import Engine
 from cache_worthy.sim.trace import BlockId
@@ -33,9 +33,7 @@ def block_paths(draw: st.DrawFn) -> list[tuple[BlockId, ...]]:
     return draw(st.lists(st.lists(symbols, max_size=7).map(tuple), min_size=1, max_size=40))
 
 
-def random_forest(
-    seed: int, requests: int = 400, symbols: int = 3, depth: int = 12
-) -> PrefixForest:
+def random_forest(seed: int, requests: int = 400, symbols: int = 3, depth: int = 12) -> Forest:
     """Conversations that grow, branch and come back: splits, ends inside nodes, empty paths."""
     rng = random.Random(seed)
     paths: list[tuple[int, ...]] = [()]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import BlockCost, BlockSize, segment_cost
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 
 
-def _pins(forest: PrefixForest, top: int = 10**9) -> Pins:
+def _pins(forest: Forest, top: int = 10**9) -> Pins:
     uncached = sum(segment_cost(0, 512 * n) for n in forest.length)
     return measure_pins(forest, BlockSize(), BlockCost(), uncached_cost=uncached, top=top)
 
@@ -31,7 +31,7 @@ def _avoidable_by_prefix(paths: list[tuple[int, ...]]) -> int:
     )
 
 
-def _avoidable_by_replay(forest: PrefixForest) -> int:
+def _avoidable_by_replay(forest: Forest) -> int:
     """What a cache that never evicts does not recompute."""
     result = replay(forest, POLICIES["lru"](), forest.distinct * BlockSize().block)
     return sum(segment_cost(0, 512 * n) for n in forest.length) - result.total_cost

@@ -20,7 +20,7 @@ from toy_policies import Shallow, Untouched
 import cache_worthy
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix import choose, compiled
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.radix.replay import Engine, replay
@@ -50,7 +50,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def forest() -> PrefixForest:
+def forest() -> Forest:
     return build_forest(growing(5, choose.MANY_FROM))
 
 
@@ -75,7 +75,7 @@ def test_every_engine_that_can_run_it_agrees(toy: type[EvictionPolicy]) -> None:
 @pytest.mark.usefixtures("machine_code")
 @pytest.mark.parametrize("toy", TOYS)
 def test_a_large_log_forces_no_engine_on_it(
-    toy: type[EvictionPolicy], forest: PrefixForest, monkeypatch: pytest.MonkeyPatch
+    toy: type[EvictionPolicy], forest: Forest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert choose.wanted(forest.requests)
     used: list[str] = []
@@ -94,7 +94,7 @@ def test_a_large_log_forces_no_engine_on_it(
 @pytest.mark.usefixtures("machine_code", "registered")
 @pytest.mark.parametrize("chosen", [["toy_depth", "lru"], ["toy_depth", "lru", "toy_fifo"]])
 def test_replays_of_a_registered_one(
-    chosen: list[str], forest: PrefixForest, monkeypatch: pytest.MonkeyPatch
+    chosen: list[str], forest: Forest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In threads where all of them are machine code, else one by one: nothing fails."""
     replays = Replays(forest, SIZE, BlockCost())

@@ -13,7 +13,7 @@ from radix_cases import RULES, random_forest
 
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model, TableCost
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose, compiled
 from cache_worthy.sim.radix.interned import replay_interned
@@ -26,7 +26,7 @@ from cache_worthy.sim.radix.replay import Engine, replay
 
 
 def both(
-    forest: PrefixForest, rule: KeyRule, capacity: int, sizes: list[int], costs: list[int]
+    forest: Forest, rule: KeyRule, capacity: int, sizes: list[int], costs: list[int]
 ) -> tuple[Outcome | None, Outcome]:
     return (
         compiled.replay_compiled(forest, rule, capacity, sizes, costs),

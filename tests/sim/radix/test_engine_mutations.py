@@ -15,7 +15,7 @@ import pytest
 from naive_replay import POLICY_NAMES, Counted, Shape, naive_replay
 
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import interned
 from cache_worthy.sim.radix.policies import POLICIES
@@ -91,7 +91,7 @@ def facts(result: object, names: tuple[str, ...] = FACTS) -> list[object]:
     return [tuple(v) if isinstance(v := getattr(result, n), list) else v for n in names]
 
 
-Case = tuple[PrefixForest, str, int, list[object]]
+Case = tuple[Forest, str, int, list[object]]
 
 
 @pytest.fixture(scope="module")

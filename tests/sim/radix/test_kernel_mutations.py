@@ -14,7 +14,7 @@ from radix_cases import RULES, random_forest
 
 from cache_worthy.sim.cost import TableCost
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix import compiled
 from cache_worthy.sim.radix.interned import replay_interned
 from cache_worthy.sim.radix.pins import held_floor, hold
@@ -140,7 +140,7 @@ def plain_kernel(monkeypatch: pytest.MonkeyPatch, old: str = "", new: str = "") 
     monkeypatch.setattr(compiled, "_kernels", lambda: kernels)
 
 
-def stairs(steps: int) -> PrefixForest:
+def stairs(steps: int) -> Forest:
     """Every request splits the last node of the one before: two new entries in the heap each."""
     return build_forest([(*range(n + 1), -n - 1) for n in range(steps)])
 

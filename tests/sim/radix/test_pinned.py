@@ -19,7 +19,7 @@ from radix_cases import block_paths, engines_of, random_forest
 
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
-from cache_worthy.sim.forest import PrefixForest, build_forest
+from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import interned
 from cache_worthy.sim.radix.interned import replay_interned
@@ -50,7 +50,7 @@ def stays(paths: Sequence[Sequence[object]], depths: list[int], result: Outcome)
     )
 
 
-def floor_blocks(forest: PrefixForest, nodes: Sequence[int]) -> int:
+def floor_blocks(forest: Forest, nodes: Sequence[int]) -> int:
     held, depths = hold(forest, nodes)
     return held_floor(forest, held, depths, BlockSize()) // BLOCK
 
