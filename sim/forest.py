@@ -141,18 +141,8 @@ class Forest:
         return found
 
     def path(self, request: int) -> tuple[int, ...]:
-        """The blocks of one request by block number, root first. Time: depth.
-
-        Blocks are numbered in order of first appearance, and every request that has the first block
-        of a node has them all: those of a node are consecutive.
-        """
-        node = self.terminal[request]
-        runs = []
-        while node >= 0:
-            last = self.last_block[node]
-            runs.append(range(last + 1 - (self.end[node] - self.start[node]), last + 1))
-            node = self.parent[node]
-        return tuple(chain.from_iterable(reversed(runs)))
+        """The blocks of one request by block number, root first. Time: depth."""
+        return self._path_to(self.terminal[request], range(self.distinct))
 
     def paths(self) -> tuple[tuple[int, ...], ...]:
         """All requests by block number. Time and memory: the block references.
@@ -161,10 +151,25 @@ class Forest:
         """
         found: tuple[tuple[int, ...], ...] | None = self.memo.get("paths")
         if found is None:
-            found = tuple(self.path(r) for r in range(self.requests))
+            blocks = tuple(range(self.distinct))  # each number one object, in whatever path it is
+            to = {node: self._path_to(node, blocks) for node in set(self.terminal)}
+            found = tuple(to[node] for node in self.terminal)
             if self.references <= KEEP_PATHS:
                 self.memo["paths"] = found
         return found
+
+    def _path_to(self, node: int, blocks: Sequence[int]) -> tuple[int, ...]:
+        """The path that ends with a node.
+
+        Blocks are numbered in order of first appearance, and every request that has the first block
+        of a node has them all: those of a node are consecutive.
+        """
+        runs = []
+        while node >= 0:
+            last = self.last_block[node]
+            runs.append(blocks[last + 1 - (self.end[node] - self.start[node]) : last + 1])
+            node = self.parent[node]
+        return tuple(chain.from_iterable(reversed(runs)))
 
     def compulsory(self, costs: Sequence[int]) -> int:
         """Cost of each distinct block once, from the costs of the paths of 0, 1, ... blocks."""

@@ -36,6 +36,8 @@ class BlockLog:
         numbered in order of first appearance: a policy keeps its state in flat arrays by block.
     distinct : int
         Number of distinct blocks.
+    fresh : sequence of bool
+        Per request whether no earlier one had its first block.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class BlockLog:
     costs: DepthFn | None = None
     blocks: Sequence[Sequence[int]] = field(init=False, repr=False)
     distinct: int = field(init=False)
+    fresh: Sequence[bool] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.forest.requests != len(self.lengths):
@@ -72,6 +75,7 @@ class BlockLog:
             distinct = len(number)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "distinct", distinct)
+        object.__setattr__(self, "fresh", _fresh(blocks))
 
     @property
     def fixes_prefix(self) -> bool:
@@ -133,3 +137,12 @@ class BlockLog:
         ((0, 1), (2,))
         """
         return cls(build_forest(paths), lengths, block_size, by_path)
+
+
+def _fresh(blocks: Sequence[Sequence[int]]) -> list[bool]:
+    """Whether the first block of each request comes there for the first time."""
+    fresh, known = [], 0
+    for path in blocks:
+        fresh.append(bool(path) and path[0] == known)
+        known = max(known, max(path, default=-1) + 1)
+    return fresh

@@ -66,15 +66,13 @@ def run(
 ) -> Outcome:
     """Drive one empty cache over the log, with the identities that must hold at every request."""
     matched: list[int] = []
-    known = 0  # blocks are numbered in order of first appearance
     serve, resident = cache.serve, cache.resident
-    for path, length in zip(log.blocks, log.lengths, strict=True):
+    for path, length, fresh in zip(log.blocks, log.lengths, log.fresh, strict=True):
         k = serve(path, length)
         if not 0 <= k <= len(path):
             raise InvariantError(f"{policy}: {k} blocks of {len(path)} hit")
-        if k and path[0] == known:
+        if k and fresh:
             raise InvariantError(f"{policy}: a hit on a first block never seen before")
-        known = max(known, max(path, default=-1) + 1)
         if resident() > capacity:
             raise InvariantError(f"{policy}: {resident()} blocks resident of {capacity}")
         matched.append(k)
