@@ -4,11 +4,12 @@ PYTHON = python3
 BIN = .venv/bin
 TRACES = data/raw
 
-demo: venv
+demo:
+	$(PYTHON) scripts/make/environment.py
 	$(BIN)/cache-worthy analyze examples/sample_log.jsonl
 
 venv:
-	$(PYTHON) scripts/make/environment.py
+	$(PYTHON) scripts/make/environment.py --tools
 
 test: venv check
 

@@ -1,7 +1,8 @@
 """Make .venv with this interpreter and install the project into it; reuse it when nothing changed.
 
-Run by every make target. The environment is rebuilt when the interpreter's version changes and
-reinstalled when pyproject.toml does.
+``make demo`` installs what a user gets; every other target adds the development tools (``--tools``).
+The environment is rebuilt when the interpreter's version changes and reinstalled when pyproject.toml
+does.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ def main() -> int:
     stamp = folder / "installed"
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    wanted = f"{version} {ROOT} {digest}\n"
+    plain, full = (f"{version} {ROOT} {digest} {kind}\n" for kind in ("plain", "tools"))
     have = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
-    if have == wanted:
+    tools = "--tools" in sys.argv[1:] or have.endswith(" tools\n")
+    if have == full or (have == plain and not tools):
         return 0
     if folder.exists() and not have.startswith(f"{version} {ROOT} "):
         shutil.rmtree(folder)
@@ -39,7 +41,8 @@ def main() -> int:
         print(f"making .venv with Python {version}", file=sys.stderr)
         venv.create(folder, with_pip=True)
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    print("installing cache-worthy and its development tools into .venv", file=sys.stderr)
+    what = "cache-worthy and its development tools" if tools else "cache-worthy"
+    print(f"installing {what} into .venv", file=sys.stderr)
     done = subprocess.run(
         [
             str(python),
@@ -50,7 +53,7 @@ def main() -> int:
             "--quiet",
             "--disable-pip-version-check",
             "-e",
-            ".[dev]",
+            ".[dev]" if tools else ".",
         ],
         cwd=ROOT,
         check=False,
@@ -58,7 +61,7 @@ def main() -> int:
     if done.returncode:
         print("the installation failed; the lines above say why", file=sys.stderr)
         return 2
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(full if tools else plain, encoding="utf-8")
     return 0
 
 
