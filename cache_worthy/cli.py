@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
         return code
-    except (UsageError, InputError) as error:
+    except InputError as error:
         print(f"cache-worthy: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:

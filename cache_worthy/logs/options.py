@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cache_worthy.errors import UsageError
+from cache_worthy.checks import boolean, integer, one_of, real, text
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ORDERS = ("auto", "time", "file")
@@ -61,30 +61,24 @@ class ReadOptions:
     allow_partial: bool = False
 
     def __post_init__(self) -> None:
-        size, chars = self.block_size, self.chars_per_token
-        for name, value, right, expected in (
-            ("order", self.order, self.order in ORDERS, f"one of {', '.join(ORDERS)}"),
-            (
-                "template",
-                self.template,
-                self.template in TEMPLATES,
-                f"one of {', '.join(TEMPLATES)}",
+        checked: dict[str, object] = {
+            "chars_per_token": real(
+                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
             ),
-            (
-                "block_size",
-                size,
-                size is None or (type(size) is int and 1 <= size <= LARGEST_BLOCK),
-                f"an integer >= 1 and <= {LARGEST_BLOCK}",
-            ),
-            (
-                "chars_per_token",
-                chars,
-                type(chars) in (int, float) and LEAST_CHARS <= chars <= MOST_CHARS,
-                f"a number >= {LEAST_CHARS:g} and <= {MOST_CHARS:g}",
-            ),
-        ):
-            if not right:
-                raise UsageError(f"{name}: expected {expected}, got {value!r}")
+            "order": one_of("order", self.order, ORDERS),
+            "template": one_of("template", self.template, TEMPLATES),
+            "allow_partial": boolean("allow_partial", self.allow_partial),
+        }
+        if self.block_size is not None:
+            size = integer("block_size", self.block_size, least=1, most=LARGEST_BLOCK)
+            checked["block_size"] = size
+        for name in ("format", "tokenizer"):
+            text(name, getattr(self, name))
+        for name in ("model_field", "model", "salt_field"):
+            if getattr(self, name) is not None:
+                text(name, getattr(self, name))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def block_tokens(self) -> int:
