@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except (UsageError, InputError) as error:
-        print(f"cache-worthy: {error}", file=sys.stderr)
+        _say(str(error))
         return 2
     except BrokenPipeError:
         _forget_stdout()  # the reader went away (head, less): not an error
@@ -35,12 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Commands name their own files; what is left is stdout, stderr or a name no system takes.
         where = f" {error.filename!r}" if error.filename else ""
-        with contextlib.suppress(OSError):
-            print(f"cache-worthy: cannot read or write{where}: {error.strerror}", file=sys.stderr)
+        _say(f"cannot read or write{where}: {error.strerror}")
         _forget_stdout()
         return 2
     except KeyboardInterrupt:
-        print("cache-worthy: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
 
 
@@ -61,6 +60,12 @@ def _run(words: list[str]) -> int:
         return 2
     code: int = args.run(args)
     return code
+
+
+def _say(text: str) -> None:
+    from cache_worthy.console import note  # not needed for --version
+
+    note(text, quiet=False)
 
 
 def _prepare_streams() -> None:
