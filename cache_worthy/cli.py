@@ -49,11 +49,14 @@ def _run(words: list[str]) -> int:
             f"cache-worthy {__version__}"
         )  # argparse would take longer to import than Python itself
         return 0
+    from cache_worthy.commands import OTHER_SPELLINGS
     from cache_worthy.commands.parser import build_parser
 
     # The program's own options take no value, so the first other word names the command.
-    command = next((word for word in words if not word.startswith("-")), "")
-    parser = build_parser({command})
+    place = next((n for n, word in enumerate(words) if not word.startswith("-")), None)
+    if place is not None:
+        words[place] = OTHER_SPELLINGS.get(words[place], words[place])
+    parser = build_parser(() if place is None else {words[place]})
     args = parser.parse_args(words)
     if args.command is None:
         parser.print_help()

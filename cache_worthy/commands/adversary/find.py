@@ -158,7 +158,8 @@ def _ratio(text: str) -> Number:
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: expected an integer or p/q") from None
     if ratio < 1:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!r}: expected at least 1, because no policy pays less than the optimum"
+            f"{text[:40]!r}: expected at least 1; a smaller ratio is exceeded wherever nothing is "
+            "evicted, and the search leaves such capacities out"
         )
     return ratio
 
