@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
-from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,9 +134,9 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
+    from cache_worthy.report.words.study import log_words, study_words
     from cache_worthy.study.csv_file import to_csv
     from cache_worthy.study.results import Study, StudyDocument
-    from cache_worthy.study.text import log_text, study_text
 
     progress = Progress(args.quiet, args.verbose)
     try:
@@ -146,16 +145,14 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     finally:
         progress.done()
     if isinstance(result, Study):
-        text, rows = study_text(result), to_csv(result.runs)
+        words, rows = study_words(result), to_csv(result.runs)
         holds = result.identical and not result.by_luck
     else:
-        text, rows = log_text(result), to_csv(result.points)
+        words, rows = log_words(result), to_csv(result.points)
         holds = result.skips_agree
     write_output(rows, results, args.force or own, flag="--results")
     note(f"wrote {results}; --plot draws it", args.quiet)
-    if args.json:
-        text = to_json(document("study", StudyDocument(result)))
-    write_output(text, args.output, args.force)
+    arg.write_result(args, StudyDocument(result), lambda: words)
     return 0 if holds else 1
 
 

@@ -26,6 +26,19 @@ def test_usage(run: Run) -> None:
     assert out.startswith("cache-worthy ")
 
 
+def test_both_spellings_are_taken(run: Run, sample: Path) -> None:
+    options = (sample, "--no-bound", "--json")
+    assert run("analyse", *options) == run("analyze", *options)
+    code, _, err = run("analyse", "--no-such-option")
+    assert code == 2
+    assert "see cache-worthy analyze --help" in err
+    for option in ("--anonymise", "--anonymize"):
+        code, out, err = run("convert", sample, option)
+        assert code == 0
+        assert "anonymised" in err
+        assert "hash_ids" in out
+
+
 def test_every_way_to_ask_for_the_version(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     """Alone it is answered without the parser, which answers it beside other words."""
     alone = run("--version")[1]
