@@ -213,7 +213,9 @@ class Progress:
 
 
 def note(text: str, quiet: bool) -> None:
-    """One line on stderr unless quiet; a broken stderr costs the note, not the result."""
+    """At most two lines on stderr unless quiet; a broken stderr costs the note, not the result."""
     if not quiet:
+        first, _, hint = text.strip().partition("\n")
+        lines = [one_line(first), *([f"  {one_line(hint)}"] if hint else [])]
         with contextlib.suppress(OSError):
-            print(f"cache-worthy: {one_line(text)}", file=sys.stderr, flush=True)
+            print("cache-worthy: " + "\n".join(lines), file=sys.stderr, flush=True)
