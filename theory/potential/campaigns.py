@@ -36,7 +36,8 @@ class Tally:
 
     Attributes
     ----------
-    replays, vacuous, requests, events, evictions : int
+    replays, vacuous, drawn, requests, events, evictions : int
+        ``drawn`` counts the requests of every case once, ``requests`` once per replay.
     checks, violations : Counter of str
         By row.
     broken_replays : Counter of str
@@ -51,6 +52,7 @@ class Tally:
     policy: str
     replays: int = 0
     vacuous: int = 0
+    drawn: int = 0
     requests: int = 0
     events: int = 0
     evictions: int = 0
@@ -83,6 +85,7 @@ class Tally:
             "policy": self.policy,
             "replays": self.replays,
             "vacuous": self.vacuous,
+            "drawn": self.drawn,
             "requests": self.requests,
             "events": self.events,
             "evictions": self.evictions,
@@ -197,6 +200,7 @@ def check_cases(
     for case in cases:
         instance, k, h = case.instance, case.k, case.h
         lazy = ALGORITHMS[policy](instance, k).signed
+        tally.drawn += len(instance.requests)
         for _ in range(max(schedules, 1)):
             schedule = random_states(instance, h, rng, lazy=lazy) if schedules else None
             tally.add(

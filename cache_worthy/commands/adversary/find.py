@@ -1,4 +1,4 @@
-"""``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
+"""``cache-worthy adversary find``: search for an instance on which a policy exceeds Young's bound.
 
 A witness is checked against the exhaustive optimum before it is printed. Exit code 1 with a witness, 0
 when the range has none, 3 when time ran out.
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="beat R, an integer or p/q of at least 1, instead of k/(k-h+1)",
+        help="exceed R, an integer or p/q of at least 1, instead of k/(k-h+1)",
     )
     parser.add_argument(
         "--falling",
@@ -183,22 +183,22 @@ def _words(report: Find) -> str:
     if report.status == "unsat" and not c.forests:
         covered = "every forest of the range fits in k, so that nothing is ever evicted"
     if witness is not None:
-        found = _beaten(report.policy, witness, " a cycle" if asked.cycle else "")
+        found = _exceeded(report.policy, witness, " a cycle" if asked.cycle else "")
     elif report.status == "unsat":
-        found = ["no instance beats the bound; the whole range was searched"]
+        found = ["no instance exceeds the bound; the whole range was searched"]
         if report.qualification is not None:
             found = [
-                f"no cycle that beats the bound was found in the whole range: {report.qualification}"
+                f"no cycle that exceeds the bound was found in the whole range: {report.qualification}"
             ]
     else:
         found = [
             f"time ran out: every forest of up to {report.complete_nodes} nodes is done, not the rest",
-            "no instance that beats the bound was found so far",
+            "no instance that exceeds the bound was found so far",
         ]
     return "\n".join([scope, *found, covered]) + "\n"
 
 
-def _beaten(policy: str, witness: FoundInstance, mean: str) -> list[str]:
+def _exceeded(policy: str, witness: FoundInstance, mean: str) -> list[str]:
     shown: dict[str, Sequence[object]] = {
         "parent": witness.parent,
         "size": witness.size,
@@ -207,7 +207,7 @@ def _beaten(policy: str, witness: FoundInstance, mean: str) -> list[str]:
     }
     ratio = "unbounded" if witness.ratio is None else witness.ratio
     return [
-        f"beaten: {policy} pays {witness.online_cost}{mean}",
+        f"exceeded: {policy} pays {witness.online_cost}{mean}",
         f"  optimum {witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}",
         *(f"  {key}: {list(values)}" for key, values in shown.items()),
         f"  k: {witness.k}, h: {witness.h}",
