@@ -25,7 +25,7 @@ from coq_log import (
     touch_term,
 )
 
-from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
+from cache_worthy.theory.algorithms.keyed import LandlordKeys
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.search.adversary import Play
 from cache_worthy.theory.search.adversary import play as play_phases
