@@ -1,4 +1,4 @@
-"""``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
+"""``cache-worthy adversary find``: search for an instance on which a policy exceeds Young's bound.
 
 A witness is checked against the exhaustive optimum before it is printed. Exit code 1 with a witness, 0
 when the range has none, 3 when time ran out.
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="beat R, an integer or p/q of at least 1, instead of k/(k-h+1)",
+        help="exceed R, an integer or p/q of at least 1, instead of k/(k-h+1)",
     )
     parser.add_argument(
         "--falling",
@@ -191,16 +191,16 @@ def _result(report: Find) -> list[tuple[str, str]]:
         ratio = "unbounded" if witness.ratio is None else witness.ratio
         shown = ("parent", "size", "cost", "requests")
         return [
-            ("beaten", f"{report.policy} pays {witness.online_cost}{mean}"),
+            ("exceeded", f"{report.policy} pays {witness.online_cost}{mean}"),
             ("optimum", f"{witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}"),
             *((name, str(list(getattr(witness, name)))) for name in shown),
             ("capacities", f"k = {witness.k}, h = {witness.h}"),
         ]
     if report.status == "timeout":
         return [
-            ("found", "no instance that beats the bound so far"),
+            ("found", "no instance that exceeds the bound so far"),
             ("time ran out", f"every forest of up to {report.complete_nodes} nodes was searched"),
         ]
     if report.qualification is not None:
-        return [("found", f"no cycle that beats the bound in the range: {report.qualification}")]
-    return [("found", "no instance beats the bound; the whole range was searched")]
+        return [("found", f"no cycle that exceeds the bound in the range: {report.qualification}")]
+    return [("found", "no instance exceeds the bound; the whole range was searched")]
