@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import Any
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.chat import Chat, Message, render
+from cache_worthy.logs.chat import Chat, Message
+from cache_worthy.logs.chat_templates import load_template
 from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
@@ -108,6 +109,7 @@ class Cutter:
         self.options = options
         self.intern = intern
         self.encode = load_tokenizer(options.tokenizer)
+        self.render = load_template(options.template)
         self.block_tokens: int | None = None
         self.from_text = self.from_tokens = self.from_chat = 0
         self.evidence = Evidence()
@@ -161,7 +163,7 @@ class Cutter:
         )
 
     def _text(self, content: Chat | str, prompt: Prompt) -> str:
-        text = render(content, self.options.template) if isinstance(content, Chat) else content
+        text = self.render(content) if isinstance(content, Chat) else content
         return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
 
     def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:

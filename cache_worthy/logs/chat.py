@@ -1,26 +1,16 @@
-"""Chat requests of any vendor in one form, and the templates that make one text of it.
+"""Chat requests of any vendor in one form, which a template makes one text of.
 
-A server renders messages and tools by its model's chat template before it cuts blocks. The
-template of the log's server is not in the log, so one of three is used in its place. They differ in
-the markers and in where tools are, not in what two prompts share, apart from marker lengths.
-
-* ``simple``: tools, then ``<|role|>``, newline, content, newline per message.
-* ``chatml``: ``<|im_start|>role`` … ``<|im_end|>``, tools inside the system message, tool results
-  as ``<tool_response>`` of the user (Qwen), and the opening of the answer.
-* ``llama3``: ``<|start_header_id|>role<|end_header_id|>`` … ``<|eot_id|>``, tools inside the system
-  message, tool results under the role ``ipython``, and the opening of the answer.
-
-The same in all: JSON (tools, arguments) has sorted keys and no spaces; ids of tool calls, reasoning
-of earlier turns and fields beside role and content are not rendered; an image, a sound or a file
-becomes one marker with the digest of its source, so its own tokens are not counted. The source is
-what is inside (base64) or the address, the same in every vendor's form, and ``detail`` where one is
-asked for; names and media types are no part of it.
+JSON (tools, arguments) has sorted keys and no spaces. Not kept: ids of tool calls, reasoning of earlier
+turns, and fields beside role and content. An image, a sound or a file becomes one marker with the digest
+of its source, so its own tokens are not counted. The source is what is inside (base64) or the address,
+the same in every vendor's form, and ``detail`` where one is asked for; names and media types are no part
+of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -294,71 +284,6 @@ def _call(call: object) -> tuple[str, str]:
         except (ValueError, RecursionError):
             return str(name or ""), str(arguments)
     return str(name or ""), canonical(arguments)
-
-
-def render(chat: Chat, template: str) -> str:
-    """The text of a chat under a template.
-
-    Examples
-    --------
-    >>> chat = Chat((Message("system", "Be brief."), Message("user", "Hi")))
-    >>> render(chat, "simple")
-    '<|system|>\\nBe brief.\\n<|user|>\\nHi\\n'
-    >>> render(chat, "chatml").count("<|im_start|>")
-    3
-    """
-    return _TEMPLATES[template](chat)
-
-
-def _call_text(call: tuple[str, str]) -> str:
-    return f'{{"name":{json.dumps(call[0], ensure_ascii=False)},"arguments":{call[1] or "{}"}}}'
-
-
-def _simple(chat: Chat) -> str:
-    out = [f"<|tools|>\n{chat.tools}\n"] if chat.tools else []
-    for m in chat.messages:
-        out.append(f"<|{m.role}|>\n{m.content}\n")
-        out += [f"<|tool_call|>\n{_call_text(c)}\n" for c in m.calls]
-    return "".join(out)
-
-
-def _with_tools(chat: Chat, text: str) -> Sequence[Message]:
-    """The messages with the tools at the end of the first system message, or in one of their own."""
-    if not chat.tools:
-        return chat.messages
-    head, rest = Message("system", ""), chat.messages
-    if rest and rest[0].role in ("system", "developer"):
-        head, rest = rest[0], rest[1:]
-    content = f"{head.content}\n\n{text}" if head.content else text
-    return (Message(head.role, content, head.calls), *rest)
-
-
-def _chatml(chat: Chat) -> str:
-    out: list[str] = []
-    messages = _with_tools(chat, f"# Tools\n\n<tools>\n{chat.tools}\n</tools>")
-    for m in messages:
-        role, content = m.role, m.content
-        if role == "tool":
-            role, content = "user", f"<tool_response>\n{content}\n</tool_response>"
-        calls = "".join(f"\n<tool_call>\n{_call_text(c)}\n</tool_call>" for c in m.calls)
-        out.append(f"<|im_start|>{role}\n{content}{calls}<|im_end|>\n")
-    return "".join([*out, "<|im_start|>assistant\n"])
-
-
-def _llama3(chat: Chat) -> str:
-    out = ["<|begin_of_text|>"]
-    for m in _with_tools(chat, f"You have access to these functions:\n\n{chat.tools}"):
-        role = "ipython" if m.role == "tool" else m.role
-        calls = "".join(_call_text(c) for c in m.calls)
-        out.append(f"{_header(role)}{m.content}{calls}<|eot_id|>")
-    return "".join([*out, _header("assistant")])
-
-
-def _header(role: str) -> str:
-    return f"<|start_header_id|>{role}<|end_header_id|>\n\n"
-
-
-_TEMPLATES = {"simple": _simple, "chatml": _chatml, "llama3": _llama3}
 
 
 def turns(messages: Iterable[Message]) -> list[int]:

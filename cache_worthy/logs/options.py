@@ -11,6 +11,7 @@ from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ORDERS = ("auto", "time", "file")
 TEMPLATES = ("simple", "chatml", "llama3")
+TEMPLATE_FILES = (".jinja", ".jinja2", ".j2", ".json")
 LARGEST_BLOCK = 1 << 20
 LEAST_CHARS, MOST_CHARS = 0.1, 1e6
 """Characters that may stand for one token."""
@@ -31,7 +32,8 @@ class ReadOptions:
     order : str
         ``time``, ``file``, or ``auto``: by arrival time where every request has one.
     template : str
-        How messages and tools become one text: ``simple``, ``chatml`` or ``llama3``.
+        How messages and tools become one text: ``simple``, ``chatml``, ``llama3``, or the file of a
+        model's own template (``.jinja``, or a ``tokenizer_config.json``).
     tokenizer : str
         ``chars``, ``tiktoken:NAME``, ``qwen:NAME`` or ``hf:PATH``.
     model_field : str or None
@@ -67,8 +69,8 @@ class ReadOptions:
             (
                 "template",
                 self.template,
-                self.template in TEMPLATES,
-                f"one of {', '.join(TEMPLATES)}",
+                self.template in TEMPLATES or str(self.template).endswith(TEMPLATE_FILES),
+                f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json",
             ),
             (
                 "block_size",

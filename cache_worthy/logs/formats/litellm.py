@@ -23,7 +23,8 @@ from cache_worthy.logs.body import (
     prompts,
     token_count,
 )
-from cache_worthy.logs.chat import Chat, render
+from cache_worthy.logs.chat import Chat
+from cache_worthy.logs.chat_templates import simple
 from cache_worthy.logs.prompts import Blocks, Prompt, Record, Skipped, Unusable, label
 from cache_worthy.logs.times import to_ms
 
@@ -117,5 +118,5 @@ def _of_hashes(row: dict[str, object], hashes: Blocks) -> Prompt:
 
 def _is_cut(prompt: Prompt) -> bool:
     content = prompt.content
-    text = render(content, "simple") if isinstance(content, Chat) else content
+    text = simple(content) if isinstance(content, Chat) else content
     return isinstance(text, str) and CUT in text

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cache_worthy.logs.chat import read_chat, render
+from cache_worthy.logs.chat import read_chat
+from cache_worthy.logs.chat_templates import simple
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 
@@ -52,7 +53,7 @@ ADDRESS: dict[str, Any] = {
 
 def rendered(part: dict[str, Any]) -> str:
     text = {"type": "text", "text": "what?"}
-    return render(read_chat({"messages": [{"role": "user", "content": [part, text]}]}), "simple")
+    return simple(read_chat({"messages": [{"role": "user", "content": [part, text]}]}))
 
 
 @pytest.mark.parametrize("forms", [INSIDE, ADDRESS], ids=["inside", "address"])
