@@ -148,6 +148,6 @@ class Intake:
 
     def tokenizer(self) -> str | None:
         """What made tokens of prompts, as ``Log.tokenizer``."""
-        kinds = [self.options.tokenizer] if self.cutter.from_text else []
-        kinds += ["log"] if self.cutter.from_tokens else []
+        kinds = [self.options.tokenizer] if self.cutter.evidence.texts else []
+        kinds += ["log"] if self.cutter.evidence.tokens else []
         return "+".join(kinds) or None

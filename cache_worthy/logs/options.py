@@ -24,13 +24,13 @@ class ReadOptions:
     Attributes
     ----------
     chars_per_token : float
-        Characters that stand for one token where a log has text and no tokeniser is chosen.
+        Characters that stand for one token of text, if no tokeniser is chosen.
     format : str
         ``auto``, or the name of a format.
     block_size : int or None
         Tokens in one block; None takes the log's own, else 512.
     order : str
-        ``time``, ``file``, or ``auto``: by arrival time where every request has one.
+        ``time``, ``file``, or ``auto``: by arrival time if every request has one.
     template : str
         How messages and tools become one text: ``simple``, ``chatml``, ``llama3``, or the file of a
         model's own template (``.jinja``, or a ``tokenizer_config.json``).
@@ -63,34 +63,24 @@ class ReadOptions:
     allow_partial: bool = False
 
     def __post_init__(self) -> None:
-        size, chars = self.block_size, self.chars_per_token
-        for name, value, right, expected in (
-            ("order", self.order, self.order in ORDERS, f"one of {', '.join(ORDERS)}"),
-            (
-                "template",
-                self.template,
-                self.template in TEMPLATES or str(self.template).endswith(TEMPLATE_FILES),
-                f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json",
-            ),
-            (
-                "block_size",
-                size,
-                size is None or (type(size) is int and 1 <= size <= LARGEST_BLOCK),
-                f"an integer >= 1 and <= {LARGEST_BLOCK}",
-            ),
-            (
-                "chars_per_token",
-                chars,
-                type(chars) in (int, float) and LEAST_CHARS <= chars <= MOST_CHARS,
-                f"a number >= {LEAST_CHARS:g} and <= {MOST_CHARS:g}",
-            ),
-        ):
-            if not right:
-                raise UsageError(f"{name}: expected {expected}, got {value!r}")
+        size, chars, template = self.block_size, self.chars_per_token, str(self.template)
+        expected = {}
+        if self.order not in ORDERS:
+            expected["order"] = f"one of {', '.join(ORDERS)}"
+        if template not in TEMPLATES and not template.endswith(TEMPLATE_FILES):
+            expected["template"] = (
+                f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json"
+            )
+        if size is not None and (type(size) is not int or not 1 <= size <= LARGEST_BLOCK):
+            expected["block_size"] = f"an integer >= 1 and <= {LARGEST_BLOCK}"
+        if type(chars) not in (int, float) or not LEAST_CHARS <= chars <= MOST_CHARS:
+            expected["chars_per_token"] = f"a number >= {LEAST_CHARS:g} and <= {MOST_CHARS:g}"
+        for name, allowed in expected.items():
+            raise UsageError(f"{name}: expected {allowed}, got {getattr(self, name)!r}")
 
     @property
     def block_tokens(self) -> int:
-        """Tokens in one block, where the log does not say."""
+        """Tokens in one block, if the log does not say."""
         return self.block_size or BLOCK_SIZE_TOKENS
 
     @property
@@ -100,12 +90,7 @@ class ReadOptions:
 
 
 def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOptions:
-    """The options with some fields chosen by name.
-
-    Raises
-    ------
-    TypeError
-        On a name that is no field.
+    """The options with some fields chosen by name; a :class:`TypeError` on a name that is no field.
 
     Examples
     --------

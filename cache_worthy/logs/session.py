@@ -176,7 +176,7 @@ class _Session:
         models = intake.models(name)
         order = intake.arrivals.order(self.options.order, name)
         requests, cutter = intake.requests, intake.cutter
-        by_characters = cutter.from_text and cutter.encode is None
+        by_characters = cutter.evidence.texts and cutter.encode is None
         return Log(
             source=name,
             sha256=self.digest.hexdigest(),
