@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,11 +28,15 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.prompts import Refused, Unusable
 
-STEPS, SECONDS, MEMORY = 1_000_000, 10, 1 << 31
+STEPS, SECONDS, MEMORY = 300_000, 10, 1 << 31
 BITS, LONGEST = 4096, 1 << 26
 
 TODAY = datetime(2024, 7, 26)
 """What ``strftime_now`` shows: the day that Llama 3's template takes where it has no such function."""
+
+
+TO_JSON = partial(json.dumps, ensure_ascii=False)
+"""The filter ``tojson`` as Hugging Face defines it: no escapes for HTML."""
 
 
 class _Generation(Extension):
@@ -45,20 +50,7 @@ class _Generation(Extension):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Compiled templates of one file.
-
-    Parameters
-    ----------
-    name : str
-        As messages name the file.
-    sources : mapping of str to str
-        Templates by name.
-
-    Raises
-    ------
-    UsageError
-        If one is no valid template.
-    """
+    """Compiled templates of one file, by name; a :class:`UsageError` if one is no valid template."""
 
     intercepted_binops = frozenset(("*", "**"))
 
@@ -68,7 +60,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             extensions=["jinja2.ext.loopcontrols", _Generation],
         )
-        self.filters |= {"tojson": _to_json, "_turns": self._turns}
+        self.filters |= {"tojson": TO_JSON, "_turns": self._turns}
         self.globals |= {"raise_exception": _refuse, "strftime_now": TODAY.strftime}
         self._name, self._left, self._until = name, 0, 0.0
         self._templates = {}
@@ -84,15 +76,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 raise UsageError(f"{name}: no chat template: {_place(error)}{error}") from None
 
     def render(self, which: str, **values: object) -> str:
-        """The text of one prompt.
-
-        Raises
-        ------
-        Refused
-            If the template fails or exceeds a limit.
-        Unusable
-            If it refuses the prompt itself.
-        """
+        """The text of one prompt; raises as :func:`cache_worthy.logs.chat_templates.load_template` says."""
         self._left, self._until = STEPS, time.monotonic() + SECONDS
         try:
             with _less_memory():
@@ -102,9 +86,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         except MemoryError:
             reason = f"takes more than {MEMORY >> 30} GiB for one prompt"
         except Exception as error:  # noqa: BLE001  # whatever an expression of the template raises
-            reason = (
-                f"{_place(error)}{str(error).partition(chr(10))[0][:200] or type(error).__name__}"
-            )
+            what = str(error).partition("\n")[0][:200] or type(error).__name__
+            reason = f"{_place(error)}{what}"
         raise Refused(f"{self._name}: {reason}")
 
     def _step(self) -> None:
@@ -127,15 +110,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Multiply, unless the result is too large to be meant."""
         if isinstance(left, int) and isinstance(right, int):
-            bits = (
-                left.bit_length() * right
-                if operator == "**"
-                else left.bit_length() + right.bit_length()
-            )
-            too_large = bits > BITS
+            size = left.bit_length()
+            size = size * right if operator == "**" else size + right.bit_length()
+            too_large = size > BITS
         else:
-            size = [len(v) if hasattr(v, "__len__") else v for v in (left, right)]
-            too_large = operator == "*" and size[0] * size[1] > LONGEST
+            a, b = (len(v) if hasattr(v, "__len__") else v for v in (left, right))
+            too_large = operator == "*" and a * b > LONGEST
         if too_large:
             raise TemplateError(f"a result of {operator} is too large")
         return super().call_binop(context, operator, left, right)
@@ -152,23 +132,6 @@ def _place(error: BaseException) -> str:
 
 def _refuse(message: object) -> NoReturn:
     raise Unusable(f"the template refuses this prompt: {message}")
-
-
-def _to_json(
-    value: object,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """As Hugging Face defines it: no escapes for HTML."""
-    return json.dumps(
-        value,
-        ensure_ascii=ensure_ascii,
-        indent=indent,
-        separators=separators,
-        sort_keys=sort_keys,
-    )
 
 
 @contextlib.contextmanager

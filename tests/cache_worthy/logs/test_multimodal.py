@@ -132,3 +132,17 @@ def test_fields_without_a_value_say_nothing() -> None:
     """As clients write every field of a class."""
     part = ADDRESS["openai chat"]
     assert rendered({**part, "text": None, "title": None, "content": None}) == rendered(part)
+
+
+def test_what_tools_returned_in_items_of_responses_is_read() -> None:
+    """Two prompts that differ only in it share no more than what is before it."""
+    call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
+    asked = [{"role": "user", "content": "q"}, call]
+    texts = [
+        simple(
+            read_chat({"input": [*asked, {"type": "function_call_output", "output": out}]}, "input")
+        )
+        for out in ("a", [{"type": "input_text", "text": "b"}])
+    ]
+    assert [t[-11:] for t in texts] == ["<|tool|>\na\n", "<|tool|>\nb\n"]
+    assert texts[0][:-2] == texts[1][:-2]
