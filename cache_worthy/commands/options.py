@@ -91,9 +91,10 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--template",
-        choices=TEMPLATES,
         default="simple",
-        help="how messages and tools become one text (default simple)",
+        metavar="T",
+        help=f"how messages and tools become one text: {', '.join(TEMPLATES)} (default simple), or the "
+        "model's own chat template: FILE.jinja, or its tokenizer_config.json",
     )
 
 

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import Any
 
 from cache_worthy.errors import UsageError
-from cache_worthy.logs.chat import Chat, Message, render
+from cache_worthy.logs.chat import Chat, Message
+from cache_worthy.logs.chat_templates import load_template
 from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
@@ -85,21 +86,15 @@ def rekeyed(block: int, key: bytes) -> int:
 class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
-    Ids that are texts are interned, so a request holds pointers to them: memory grows with distinct
-    blocks, plus one pointer per block reference. Integers go into a column of integers.
-
-    Parameters
-    ----------
-    options : ReadOptions
-    intern : bool
-        Off for a caller that keeps no request: then nothing grows.
+    Ids that are texts are interned: memory grows with distinct blocks, plus one pointer per block
+    reference. ``intern`` is off for a caller that keeps no request; then nothing grows.
 
     Attributes
     ----------
     block_tokens : int or None
         Tokens in one block, once the first request has fixed it.
-    from_text, from_tokens, from_chat : int
-        Requests by what the log held.
+    from_chat : bool
+        Whether the log has messages.
     evidence : Evidence
         What the prompts say about why they share nothing.
     """
@@ -108,8 +103,9 @@ class Cutter:
         self.options = options
         self.intern = intern
         self.encode = load_tokenizer(options.tokenizer)
+        self.render = load_template(options.template)
         self.block_tokens: int | None = None
-        self.from_text = self.from_tokens = self.from_chat = 0
+        self.from_chat = False
         self.evidence = Evidence()
         self._intern: dict[BlockId, BlockId] = {}
         self._roots: dict[tuple[str | None, str | None], bytes] = {}
@@ -120,8 +116,8 @@ class Cutter:
         Raises
         ------
         Unusable
-            If it has no text, or one in place of text withheld; if its tokens are none, its
-            block size is not the log's, or a cut prompt has no whole block.
+            If it has no text, or only a placeholder for withheld text; no tokens; another block size
+            than the log; or is cut and has no whole block.
         """
         content = prompt.content
         length = prompt.input_length
@@ -131,14 +127,15 @@ class Cutter:
             length = len(ids) * block if length is None else length
         elif isinstance(content, Tokens):
             ids, length = self._tokens(content.ids, prompt)
-            self.from_tokens += 1
+            self.evidence.tokens = True
             if ids:
                 tokens: Any = content.ids  # integers, or _tokens had refused them
-                self.evidence.token_ids(ids[0], (prompt.model, prompt.salt), tokens)
+                apart = prompt.model, prompt.salt
+                self.evidence.preambles.add_tokens(ids[0], tokens, apart=apart)
         else:
             _require_text(content)
-            self.from_text += 1
-            self.from_chat += isinstance(content, Chat)
+            self.from_chat |= isinstance(content, Chat)
+            self.evidence.texts = True
             text = self._text(content, prompt)
             ids, length = self._cut(text, prompt)
             if ids:
@@ -161,13 +158,17 @@ class Cutter:
         )
 
     def _text(self, content: Chat | str, prompt: Prompt) -> str:
-        text = render(content, self.options.template) if isinstance(content, Chat) else content
+        text = self.render(content) if isinstance(content, Chat) else content
         return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
 
     def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
         """Block ids of a text, and its length in tokens."""
         if self.encode is not None:
-            return self._tokens(self._encode(text), prompt)
+            try:
+                tokens = self.encode(text)
+            except (UnicodeError, TypeError):  # a lone surrogate: no UTF-8 exists for it
+                tokens = self.encode(text.encode("utf-8", "replace").decode("utf-8"))
+            return self._tokens(tokens, prompt)
         self._block(None, False)
         size = self.options.chars_per_block
         ids = chunk_ids(text, size, self._root(prompt, b""))
@@ -177,20 +178,12 @@ class Cutter:
     def _note(self, prompt: Prompt, text: str, ids: Sequence[BlockId]) -> None:
         """Keep of a prompt what may explain that it shares nothing."""
         evidence, content = self.evidence, prompt.content
-        evidence.text(ids[0], (prompt.model, prompt.salt), text)
+        evidence.preambles.add(ids[0], text, apart=(prompt.model, prompt.salt))
         if isinstance(content, Chat) and content.tools:
             first = evidence.tools.first_order(content.tools)
             if first != content.tools and ids[-1] not in evidence.reordered:
                 other = self._text(Chat(content.messages, first), prompt)
                 evidence.reordered[ids[-1]] = tuple(self._cut(other, prompt)[0])
-
-    def _encode(self, text: str) -> Sequence[int]:
-        if self.encode is None:
-            return ()
-        try:
-            return self.encode(text)
-        except (UnicodeError, TypeError):  # a lone surrogate: no UTF-8 exists for it
-            return self.encode(text.encode("utf-8", "replace").decode("utf-8"))
 
     def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
         if not set(map(type, tokens)) <= {int}:

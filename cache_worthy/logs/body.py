@@ -11,11 +11,11 @@ from cache_worthy.logs.prompts import (
     Record,
     Tokens,
     Unusable,
-    count,
     kind,
     label,
     lookup,
     priority_of,
+    token_count,
 )
 from cache_worthy.logs.times import to_ms
 
@@ -51,19 +51,6 @@ def answer_length(record: Mapping[str, object]) -> int | None:
         if (tokens := token_count(record.get(name))) is not None:
             return tokens
     return None
-
-
-def token_count(value: object) -> int | None:
-    """A token count, as a number or as the text of a CSV cell; None for anything else.
-
-    Examples
-    --------
-    >>> token_count("7"), token_count(3), token_count("-1"), token_count(True)
-    (7, 3, None, None)
-    """
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-        value = int(value)
-    return count(value)
 
 
 def parsed(value: object) -> object:

@@ -1,26 +1,16 @@
-"""Chat requests of any vendor in one form, and the templates that make one text of it.
+"""Chat requests of any vendor in one form, which a template makes one text of.
 
-A server renders messages and tools by its model's chat template before it cuts blocks. The
-template of the log's server is not in the log, so one of three is used in its place. They differ in
-the markers and in where tools are, not in what two prompts share, apart from marker lengths.
-
-* ``simple``: tools, then ``<|role|>``, newline, content, newline per message.
-* ``chatml``: ``<|im_start|>role`` … ``<|im_end|>``, tools inside the system message, tool results
-  as ``<tool_response>`` of the user (Qwen), and the opening of the answer.
-* ``llama3``: ``<|start_header_id|>role<|end_header_id|>`` … ``<|eot_id|>``, tools inside the system
-  message, tool results under the role ``ipython``, and the opening of the answer.
-
-The same in all: JSON (tools, arguments) has sorted keys and no spaces; ids of tool calls, reasoning
-of earlier turns and fields beside role and content are not rendered; an image, a sound or a file
-becomes one marker with the digest of its source, so its own tokens are not counted. The source is
-what is inside (base64) or the address, the same in every vendor's form, and ``detail`` where one is
-asked for; names and media types are no part of it.
+JSON (tools, arguments) has sorted keys and no spaces. Not kept: ids of tool calls, reasoning of earlier
+turns, and fields beside role and content. An image, a sound or a file becomes one marker with the digest
+of its source, so its own tokens are not counted. The source is what is inside (base64) or the address,
+the same in every vendor's form, and ``detail`` where one is asked for; names and media types are no part
+of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -65,11 +55,6 @@ def canonical(value: object) -> str:
 def read_chat(body: dict[str, object], field: str = "messages") -> Chat:
     """A request body of any vendor (OpenAI chat or responses, Anthropic) in the one form.
 
-    Raises
-    ------
-    ChatError
-        If ``field`` is no list of messages.
-
     Examples
     --------
     >>> read_chat({"system": "Rules", "messages": [{"role": "user", "content": "Hi"}]}).messages
@@ -77,8 +62,7 @@ def read_chat(body: dict[str, object], field: str = "messages") -> Chat:
     """
     messages: list[Message] = []
     for name in ("system", "instructions"):
-        head = body.get(name)
-        if head:
+        if head := body.get(name):
             messages += _message({"role": "system", "content": head}, name)
     messages += read_messages(body.get(field), field)
     return Chat(tuple(messages), read_tools(body.get("tools") or body.get("functions")))
@@ -132,91 +116,62 @@ def _message(message: dict[str, object], place: str) -> list[Message]:
     content = message.get("content", message.get("parts", message.get("value")))
     if type(content) is str and "tool_calls" not in message and "function_call" not in message:
         return [Message(role, content)]  # nearly all messages of nearly all logs
-    parts = _Parts()
-    if content is None and message.get("type") in _CALLS:
+    if content is None and message.get("type") in (*_CALLS, *_RESULTS):  # items of responses
         content = [message]
-    if isinstance(content, list):
-        for part in content:
-            parts.add(part)
-    elif content is not None:
-        parts.add(content if isinstance(content, str) else canonical(content))
+    texts: list[str] = []
+    calls: list[tuple[str, str]] = []
+    results: list[Message] = []
+    whole = [] if content is None else [content if isinstance(content, str) else canonical(content)]
+    for part in content if isinstance(content, list) else whole:
+        what = part.get("type") if isinstance(part, dict) else None
+        if what in _CALLS:
+            calls.append(_call(part))
+        elif isinstance(part, dict) and what in _RESULTS:
+            results.append(Message("tool", _result(part)))
+        elif what not in _THOUGHTS:
+            texts.append(_text(part))
     listed = message.get("tool_calls")
     single = message.get("function_call")
-    for call in [*(listed if isinstance(listed, list) else []), *([single] if single else [])]:
-        parts.calls.append(_call(call))
-    own = Message(role, "".join(parts.texts), tuple(parts.calls))
-    if parts.results and not parts.texts and not parts.calls:
-        return parts.results
-    return [*parts.results, own]
+    calls += map(
+        _call, [*(listed if isinstance(listed, list) else []), *([single] if single else [])]
+    )
+    if results and not texts and not calls:
+        return results
+    return [*results, Message(role, "".join(texts), tuple(calls))]
 
 
 _CALLS = ("tool_use", "tool_call", "function_call")
 _RESULTS = ("tool_result", "tool_call_response", "function_call_output")
 
 
-class _Parts:
-    """What the parts of one message hold: texts, tool calls, and results as messages."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.calls: list[tuple[str, str]] = []
-        self.results: list[Message] = []
-
-    def add(self, part: object) -> None:
-        """Take in one part."""
-        text = self._text(part)
-        if text is not None:
-            self.texts.append(text)
-
-    def _text(self, part: object) -> str | None:
-        """The text of a part; None where it is a thought, a call or a result."""
-        if isinstance(part, str):
-            return part
-        if not isinstance(part, dict):
-            return canonical(part)
-        what = part.get("type")
-        if what in _THOUGHTS:
-            return None
-        if what in _CALLS:
-            self.calls.append(_call(part))
-            return None
-        if what in _RESULTS:
-            names = ("content", "output", "response", "result")
-            value = next((part[k] for k in names if k in part), "")
-            pieces = value if isinstance(value, list) else [value]
-            inner = "".join(self._text(piece) or "" for piece in pieces)
-            self.results.append(Message("tool", inner))
-            return None
-        text = _plain_text(part)
-        return _source_marker(part) if text is None else text
+def _result(part: dict[str, object]) -> str:
+    """The text of what a tool returned; what looks like a call or a result in it is its text too."""
+    value = next((part[k] for k in ("content", "output", "response", "result") if k in part), "")
+    pieces = value if isinstance(value, list) else [value]
+    return "".join(
+        _text(p) for p in pieces if not (isinstance(p, dict) and p.get("type") in _THOUGHTS)
+    )
 
 
-def _plain_text(part: dict[str, object]) -> str | None:
-    text, content = part.get("text"), part.get("content")
+def _text(part: object) -> str:
+    """The text of a part, or a marker for what is none."""
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else canonical(part)
+    text, content, source = part.get("text"), part.get("content"), part.get("source")
     if isinstance(text, str):
         return text
     if part.get("type") in (None, "text") and isinstance(content, str):
         return content
-    return _text_document(part)
-
-
-def _source_marker(part: dict[str, object]) -> str:
-    source = _media(part)
-    if source is not None:
-        return _marker("media", source)
+    if isinstance(source, dict) and source.get("type") == "text":  # a document (Anthropic)
+        data = source.get("data")
+        if isinstance(data, str):
+            return data
+    if (media := _media(part)) is not None:
+        return _marker("media", media)
     # A cache breakpoint moves from turn to turn and is no part of what the model reads.
-    source = canonical({k: v for k, v in part.items() if k != "cache_control"})
+    rest = canonical({k: v for k, v in part.items() if k != "cache_control"})
     what = part.get("type")
-    return _marker(what if isinstance(what, str) else "part", source)
-
-
-def _text_document(part: dict[str, object]) -> str | None:
-    """The text of a document that is plain text (Anthropic), which the model reads as it is."""
-    source = part.get("source")
-    if not isinstance(source, dict) or source.get("type") != "text":
-        return None
-    data = source.get("data")
-    return data if isinstance(data, str) else None
+    return _marker(what if isinstance(what, str) else "part", rest)
 
 
 def _marker(what: str, source: str) -> str:
@@ -294,71 +249,6 @@ def _call(call: object) -> tuple[str, str]:
         except (ValueError, RecursionError):
             return str(name or ""), str(arguments)
     return str(name or ""), canonical(arguments)
-
-
-def render(chat: Chat, template: str) -> str:
-    """The text of a chat under a template.
-
-    Examples
-    --------
-    >>> chat = Chat((Message("system", "Be brief."), Message("user", "Hi")))
-    >>> render(chat, "simple")
-    '<|system|>\\nBe brief.\\n<|user|>\\nHi\\n'
-    >>> render(chat, "chatml").count("<|im_start|>")
-    3
-    """
-    return _TEMPLATES[template](chat)
-
-
-def _call_text(call: tuple[str, str]) -> str:
-    return f'{{"name":{json.dumps(call[0], ensure_ascii=False)},"arguments":{call[1] or "{}"}}}'
-
-
-def _simple(chat: Chat) -> str:
-    out = [f"<|tools|>\n{chat.tools}\n"] if chat.tools else []
-    for m in chat.messages:
-        out.append(f"<|{m.role}|>\n{m.content}\n")
-        out += [f"<|tool_call|>\n{_call_text(c)}\n" for c in m.calls]
-    return "".join(out)
-
-
-def _with_tools(chat: Chat, text: str) -> Sequence[Message]:
-    """The messages with the tools at the end of the first system message, or in one of their own."""
-    if not chat.tools:
-        return chat.messages
-    head, rest = Message("system", ""), chat.messages
-    if rest and rest[0].role in ("system", "developer"):
-        head, rest = rest[0], rest[1:]
-    content = f"{head.content}\n\n{text}" if head.content else text
-    return (Message(head.role, content, head.calls), *rest)
-
-
-def _chatml(chat: Chat) -> str:
-    out: list[str] = []
-    messages = _with_tools(chat, f"# Tools\n\n<tools>\n{chat.tools}\n</tools>")
-    for m in messages:
-        role, content = m.role, m.content
-        if role == "tool":
-            role, content = "user", f"<tool_response>\n{content}\n</tool_response>"
-        calls = "".join(f"\n<tool_call>\n{_call_text(c)}\n</tool_call>" for c in m.calls)
-        out.append(f"<|im_start|>{role}\n{content}{calls}<|im_end|>\n")
-    return "".join([*out, "<|im_start|>assistant\n"])
-
-
-def _llama3(chat: Chat) -> str:
-    out = ["<|begin_of_text|>"]
-    for m in _with_tools(chat, f"You have access to these functions:\n\n{chat.tools}"):
-        role = "ipython" if m.role == "tool" else m.role
-        calls = "".join(_call_text(c) for c in m.calls)
-        out.append(f"{_header(role)}{m.content}{calls}<|eot_id|>")
-    return "".join([*out, _header("assistant")])
-
-
-def _header(role: str) -> str:
-    return f"<|start_header_id|>{role}<|end_header_id|>\n\n"
-
-
-_TEMPLATES = {"simple": _simple, "chatml": _chatml, "llama3": _llama3}
 
 
 def turns(messages: Iterable[Message]) -> list[int]:

@@ -1,19 +1,17 @@
-"""What a log's prompts say about why they share nothing: kept while reading, since text is not.
+"""What a log's prompts say about why they share nothing, kept while reading, since text is not.
 
-Two questions need the prompts themselves. Both answers are claims about text that was compared:
-
-* *Near-identical first blocks.* A prompt whose first block is new is held against a few others of
-  the same model and salt. It counts when the two differ in one stretch of at most ``Rule.stretch``
+* *Near-identical first blocks.* A prompt whose first block is new is compared with a few others of
+  the same model and salt. It counts if the two differ in one stretch of at most ``Rule.stretch``
   characters and continue alike for ``Rule.alike`` (or to the end of what is kept, at least
   ``Rule.probe``): what a timestamp or an id in a preamble looks like. Not claimed: that it is one,
   or that the rest of the prompt would be shared without it. Not seen: stretches beyond the first
   block or beyond ``KEPT`` characters, others than the ``TEMPLATES`` last matched, and what comes
   after ``PATIENCE`` new first blocks in a row of which none was.
 * *Tool order.* A list of tools that came before in another order. The prompt is cut a second time
-  with the tools as they came first, so that it can be counted what that alone would have shared.
+  with the tools as they came first, to count what that alone would have shared.
 
 Memory: ``TEMPLATES`` texts of ``KEPT`` characters, one set entry per distinct first block and one
-integer per near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters at most together, and the
+integer per near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters together; and the
 block ids of the distinct prompts with reordered tools.
 """
 
@@ -28,13 +26,13 @@ from cache_worthy.logs.chat import canonical
 from cache_worthy.sim.trace import BlockId
 
 KEPT = 4096
-"""Characters or tokens kept of a prompt to hold others against."""
+"""Characters or tokens kept of a prompt to compare others with."""
 
 TEMPLATES = 16
-"""Prompts kept, the least recently matched one is dropped first."""
+"""Prompts kept; the least recently matched one is dropped first."""
 
 PATIENCE = 4000
-"""New first blocks in a row without a match after which a log is taken to have none."""
+"""New first blocks in a row without a match after which nothing more is compared."""
 
 SNIPPET = 30
 """Characters shown of a text on each side of where it diverges."""
@@ -58,23 +56,11 @@ TOKENS = Rule(stretch=16, alike=64, probe=8)
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Two near-identical beginnings.
+    """Two near-identical beginnings, with the texts around the first difference (empty for tokens)."""
 
-    Attributes
-    ----------
-    first_block : int or str
-        First block id of the later prompt.
-    position : int
-        Characters or tokens before the first difference.
-    readable : bool
-        Whether it was found in text, not in token ids.
-    before, earlier, later : str
-        Text before it, and after it in either prompt; empty for tokens.
-    """
-
-    first_block: BlockId
-    position: int
-    readable: bool
+    first_block: BlockId  # of the later prompt
+    position: int  # characters or tokens before the difference
+    readable: bool  # found in text, not in token ids
     before: str
     earlier: str
     later: str
@@ -137,12 +123,12 @@ class Preambles:
     Attributes
     ----------
     alike : dict
-        By first block id of a prompt near-identical to an earlier one: the number of the example
-        that stands for those near-identical to that earlier one, or -1.
+        By first block id of a prompt near-identical to a kept one: the number of the kept one's
+        example, or -1.
     examples : list of Divergence
-        The first one near-identical to each prompt that has such (at most ``TEMPLATES``).
+        The first match of each kept prompt (at most ``TEMPLATES``).
     compared : int
-        New first blocks that were held against the kept ones.
+        New first blocks that were compared.
     given_up : bool
         Whether ``PATIENCE`` ran out; nothing was compared from then on.
     """
@@ -157,18 +143,7 @@ class Preambles:
     _numbers: dict[BlockId, int] = field(default_factory=dict)
 
     def add(self, first: BlockId, text: str, *, apart: Hashable, rule: Rule = TEXT) -> None:
-        """Hold a prompt against the kept ones, if its first block is new.
-
-        Parameters
-        ----------
-        first : int or str
-            Id of its first block.
-        text : str
-            The prompt, or its tokens as characters.
-        apart : hashable
-            What keeps it from sharing with others (model, salt): only equals are compared.
-        rule : Rule
-        """
+        """Compare a prompt with the kept ones of an equal ``apart`` (model, salt), if it is new."""
         if first in self._seen or self.given_up:
             return
         self._seen.add(first)
@@ -185,9 +160,7 @@ class Preambles:
             self._kept.move_to_end(key)
             if key not in self._numbers and len(self.examples) < TEMPLATES:
                 self._numbers[key] = len(self.examples)
-                self.examples.append(
-                    _divergence(first, at, texts=(kept, text), readable=rule is TEXT)
-                )
+                self.examples.append(_divergence(first, at, rule, texts=(kept, text)))
             self.alike[first] = self._numbers.get(key, -1)
             return
         self._kept[first] = (apart, rule, text)
@@ -199,7 +172,7 @@ class Preambles:
             self._kept.clear()
 
     def add_tokens(self, first: BlockId, tokens: Sequence[int], *, apart: Hashable) -> None:
-        """The same for a prompt of token ids."""
+        """The same for a prompt of token ids, as characters."""
         if first in self._seen or self.given_up:
             return
         head = tokens[:KEPT]
@@ -207,19 +180,12 @@ class Preambles:
             self.add(first, "".join(map(chr, head)), apart=apart, rule=TOKENS)
 
 
-def _divergence(first: BlockId, at: int, *, texts: tuple[str, str], readable: bool) -> Divergence:
-    before, earlier, later = (
-        printable(text[begin : begin + SNIPPET]) if readable else ""
-        for text, begin in ((texts[0][:at], max(at - SNIPPET, 0)), (texts[0], at), (texts[1], at))
-    )
-    return Divergence(
-        first_block=first,
-        position=at,
-        readable=readable,
-        before=before[-SNIPPET:],
-        earlier=earlier[:SNIPPET],
-        later=later[:SNIPPET],
-    )
+def _divergence(first: BlockId, at: int, rule: Rule, *, texts: tuple[str, str]) -> Divergence:
+    if rule is TOKENS:
+        return Divergence(first, at, False, before="", earlier="", later="")
+    earlier, later = (printable(text[at : at + SNIPPET])[:SNIPPET] for text in texts)
+    before = printable(texts[0][max(at - SNIPPET, 0) : at])[-SNIPPET:]
+    return Divergence(first, at, True, before=before, earlier=earlier, later=later)
 
 
 def printable(text: str) -> str:
@@ -235,29 +201,16 @@ def printable(text: str) -> str:
 
 @dataclass(slots=True)
 class ToolOrders:
-    """Lists of tools by what is in them.
+    """Lists of tools by what is in them."""
 
-    Attributes
-    ----------
-    prompts : int
-        Prompts with tools.
-    full : bool
-        Whether a list of tools came that could not be kept; it is not compared.
-    """
-
-    prompts: int = 0
-    full: bool = False
+    prompts: int = 0  # with tools
+    full: bool = False  # a list came that could not be kept and was not compared
     _firsts: dict[str, str] = field(default_factory=dict)
     _orders: dict[tuple[str, ...], str] = field(default_factory=dict)
     _chars: int = 0
 
     def first_order(self, tools: str) -> str:
-        """The same tools in the order in which they came first.
-
-        Parameters
-        ----------
-        tools : str
-            As :class:`~cache_worthy.logs.chat.Chat` has them.
+        """The same tools, as a :class:`~cache_worthy.logs.chat.Chat` has them, in their first order.
 
         Examples
         --------
@@ -284,16 +237,9 @@ class ToolOrders:
 class Evidence:
     """What was kept of a log's prompts.
 
-    Attributes
-    ----------
-    preambles : Preambles
-    tools : ToolOrders
-    reordered : dict
-        By the last block id of a prompt whose tools came before in another order: the block ids it
-        would have with them in that one. The id stands for the whole prompt, so for every request
-        with it.
-    texts, tokens : bool
-        Whether the log has prompts as text, as token ids.
+    ``reordered``: by the last block id of a prompt whose tools came before in another order (which
+    stands for the whole prompt), the block ids that it would have in that order. ``texts``, ``tokens``:
+    whether the log has prompts as text, as token ids.
     """
 
     preambles: Preambles = field(default_factory=Preambles)
@@ -301,13 +247,3 @@ class Evidence:
     reordered: dict[BlockId, tuple[BlockId, ...]] = field(default_factory=dict)
     texts: bool = False
     tokens: bool = False
-
-    def text(self, first: BlockId, apart: Hashable, text: str) -> None:
-        """Take note of a prompt that is text."""
-        self.texts = True
-        self.preambles.add(first, text, apart=apart)
-
-    def token_ids(self, first: BlockId, apart: Hashable, tokens: Sequence[int]) -> None:
-        """Take note of a prompt of token ids."""
-        self.tokens = True
-        self.preambles.add_tokens(first, tokens, apart=apart)

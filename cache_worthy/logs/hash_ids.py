@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from cache_worthy.logs.body import parsed, token_count
+from cache_worthy.logs.body import parsed
 from cache_worthy.logs.json_text import json_kind
-from cache_worthy.logs.prompts import Blocks, Prompt, Unusable, count, label
+from cache_worthy.logs.prompts import Blocks, Prompt, Unusable, count, label, token_count
 from cache_worthy.logs.times import to_ms
 from cache_worthy.sim.trace import BlockId
+
+LARGEST_BLOCK = 1 << 20
 
 _CELLS = ("hash_ids", "input_length", "output_length", "priority")
 
@@ -28,21 +30,8 @@ def prompt_of(
 ) -> Prompt:
     """The request of a record with ``hash_ids``, or of a row of CSV whose cells are texts.
 
-    Parameters
-    ----------
-    record : dict
-    block_tokens : int
-        Tokens in one block.
-    binding : bool
-        Whether the record itself says so.
-    ms_per_unit : float
-        Milliseconds in one unit of its ``timestamp``.
-
-    Raises
-    ------
-    Unusable
-        If ``hash_ids`` is missing or holds anything but integers and strings, or a length is not a
-        non-negative integer.
+    ``binding``: the record itself states ``block_tokens``. ``ms_per_unit``: milliseconds in one unit of
+    its ``timestamp``.
     """
     if isinstance(record.get("hash_ids"), str):
         record = {k: parsed_cell(v) if k in _CELLS else v for k, v in record.items()}
@@ -56,6 +45,14 @@ def prompt_of(
         model=label(record.get("model")),
         salt=label(record.get("cache_salt")),
     )
+
+
+def block_size_of(record: dict[str, object], field: str = "block_size") -> int:
+    """Tokens in one block, as a record with ids states them."""
+    size = parsed_cell(record.get(field))
+    if type(size) is not int or not 1 <= size <= LARGEST_BLOCK:
+        raise Unusable(f"{field}: expected a token count from 1 to {LARGEST_BLOCK}")
+    return size
 
 
 def _ids(record: dict[str, object]) -> list[BlockId]:

@@ -1,4 +1,4 @@
-"""Prompts of a log to requests: models, salts and request ids are told apart, blocks are cut."""
+"""Prompts to requests: models, salts and request ids are told apart, blocks are cut."""
 
 from __future__ import annotations
 
@@ -18,41 +18,21 @@ from cache_worthy.sim.trace import Request
 NO_MODEL = "(none)"
 
 SALTS = 20
-"""Salts that are listed."""
+"""Salts that are listed, at most."""
 
 
 class Intake:
-    """The requests of a log, while it is read.
-
-    Parameters
-    ----------
-    options : ReadOptions
-    tally : Tally
-        Counts what is no request.
-
-    Attributes
-    ----------
-    cutter : Cutter
-    requests : RequestTable
-        As in the file.
-    arrivals : Arrivals
-        Of the same.
-    seen : dict
-        By request id: when that request came, by the log.
-    plain : int
-        Requests taken in by :func:`~cache_worthy.logs.plain.plain_lines`, which have no model.
-    mismatches : int
-        Requests whose block ids and length do not agree.
-    """
+    """The requests of a log as in its files, while it is read; the tally counts what is none."""
 
     def __init__(self, options: ReadOptions, tally: Tally) -> None:
         self.options = options
         self.cutter = Cutter(options)
         self.requests = RequestTable()
         self.arrivals = Arrivals()
-        self.seen: dict[str, int | float | None] = {}
-        self.plain = self.mismatches = 0
-        self._tally = tally
+        self.seen: dict[str, int | float | None] = {}  # by request id: when it came, by the log
+        self.plain = 0  # taken in by plain_lines: they have no model
+        self.mismatches = 0  # whose block ids and length do not agree
+        self.tally = tally
         self._models: Counter[str] = Counter()
         self._salts: Counter[str] = Counter()
         self._clock = Clock()
@@ -73,13 +53,7 @@ class Intake:
         return prompt
 
     def take(self, place: Place, prompts: list[Prompt]) -> None:
-        """Take in the requests of one record; of several, one may be unusable alone.
-
-        Raises
-        ------
-        Unusable
-            If there is one, and it is unusable.
-        """
+        """Take in the requests of one record; raises if it is a single one and unusable."""
         known = {p.request_id for p in prompts if p.request_id in self.seen}
         for prompt in prompts:
             if prompt.request_id in known and not self._again(prompt):
@@ -89,25 +63,25 @@ class Intake:
             except Unusable as error:
                 if len(prompts) == 1:
                     raise
-                self._tally.bad(Bad(place, str(error)))
+                self.tally.bad(Bad(place, str(error)))
 
     def _again(self, prompt: Prompt) -> bool:
         """Whether a request id met before is a retry, which was served, and not a second mention."""
         before = self.seen[prompt.request_id or ""]
         if prompt.echo:
-            self._tally.other += 1
+            self.tally.other += 1
             return False
         if before is not None and before == prompt.timestamp:
-            self._tally.skipped["duplicate record"] += 1
+            self.tally.skipped["duplicate record"] += 1
             return False
-        self._tally.retries += 1
+        self.tally.retries += 1
         return True
 
     def _request(self, prompt: Prompt) -> None:
         model, logged, time = prompt.model, prompt.timestamp, prompt.timestamp
         if self.options.model not in (None, "*", model):
             self._models[model or NO_MODEL] += 1
-            self._tally.skipped["another model"] += 1
+            self.tally.skipped["another model"] += 1
             return
         if prompt.yearless and time is not None:
             time = self._clock.with_year(time)
@@ -118,8 +92,8 @@ class Intake:
         self._models[model or NO_MODEL] += 1
         if prompt.salt is not None:
             self._salts[prompt.salt] += 1
-        self._tally.cut += prompt.cut
-        self._tally.answers += prompt.answers > 1
+        self.tally.cut += prompt.cut
+        self.tally.answers += prompt.answers > 1
         if prompt.request_id is not None:
             self.seen[prompt.request_id] = logged
         if prompt.may_be_cut:
@@ -144,20 +118,14 @@ class Intake:
         )
 
     def judge_lengths(self) -> None:
-        """Leave of requests that were cut without a mark their whole blocks."""
-        whole, self._tally.perhaps_cut = self._lengths.judge(len(self.requests))
-        self._tally.cut += len(whole)
+        """Keep only the whole blocks of requests that were cut without a mark."""
+        whole, self.tally.perhaps_cut = self._lengths.judge(len(self.requests))
+        self.tally.cut += len(whole)
         if whole:  # may still be chance, so one without a whole block stays
             self.requests = self.requests.shortened({p: n for p, n in whole.items() if n})
 
     def models(self, name: str) -> dict[str, int]:
-        """Requests by model; none where no record names one.
-
-        Raises
-        ------
-        UsageError
-            On several, of which none was chosen; one cache serves one model.
-        """
+        """Requests by model, empty if no record names one; several must have been asked for."""
         models = self._models + Counter({NO_MODEL: self.plain})
         named = [m for m in models if m != NO_MODEL]
         if self.options.model is None and len(named) > 1:
@@ -172,14 +140,14 @@ class Intake:
         return dict(models.most_common()) if named else {}
 
     def salts(self) -> dict[str, int]:
-        """By value where the user named the field; a server's own salt is a secret: by rank."""
+        """Requests by salt, or by its rank unless the user named the field: it may be a secret."""
         ranked = self._salts.most_common(SALTS)
         if self.options.salt_field is not None:
             return dict(ranked)
         return {f"#{rank}": n for rank, (_, n) in enumerate(ranked, 1)}
 
     def tokenizer(self) -> str | None:
-        """What made tokens of prompts, as :class:`~cache_worthy.logs.log.Log` has it."""
-        kinds = [self.options.tokenizer] if self.cutter.from_text else []
-        kinds += ["log"] if self.cutter.from_tokens else []
+        """What made tokens of prompts, as ``Log.tokenizer``."""
+        kinds = [self.options.tokenizer] if self.cutter.evidence.texts else []
+        kinds += ["log"] if self.cutter.evidence.tokens else []
         return "+".join(kinds) or None

@@ -22,17 +22,9 @@ _OPENS = re.compile(r'\{[ \t]*(?:"|$)')
 class Broken:
     """A record that does not parse.
 
-    Attributes
-    ----------
-    reason : str
-    opens : bool
-        Whether it opens a JSON object: as the last one it is a log still being written.
-    text : str
-        A line that is no UTF-8 and no JSON, as far as it can be read: to tell what it would be.
-    ends : bool
-        Whether nothing behind it can be read either.
-    whole : bool
-        Whether it does not merely end too early: then it is no log still being written.
+    ``opens``: it opens a JSON object, so as the last one it is a log still being written, unless it is
+    ``whole``: does not merely end too early. ``text``: a line that is no UTF-8 and no JSON, as far as it
+    can be read, to tell what it would be. ``ends``: nothing behind it can be read either.
     """
 
     reason: str
@@ -102,17 +94,11 @@ def objects_in(text: str) -> list[dict[str, object]]:
 
 
 def plain_parser() -> Callable[[bytes], object]:
-    """A quick parser of one line of JSON; what it cannot answer exactly, :func:`parse_line` can.
+    """A quick parser of one line of JSON; what it refuses (``ValueError``) :func:`parse_line` may take.
 
-    orjson where it is installed (a third of the time). It takes less than :mod:`json` does (no lone
-    surrogates, no infinities), in the same meaning but for integers beyond 64 bits, which come out
-    as floats: a caller that wants an integer must not take a float for one. It nests to 1024 where
-    :mod:`json` nests as deep as Python's stack allows, so what may nest deeply is left to the latter.
-
-    Raises (the parser)
-    -------------------
-    ValueError
-        For anything else.
+    orjson if it is installed (a third of the time). What it takes has the same meaning, but integers
+    beyond 64 bits come out as floats. It nests to 1024 levels, :mod:`json` as deep as Python's stack
+    allows, so what may nest deeply is left to the latter.
     """
     try:
         loads: Callable[[bytes], object] = importlib.import_module("orjson").loads

@@ -12,20 +12,19 @@ from cache_worthy.sim.trace import Request
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What became of the records of a log, beside those that are requests.
+    """What became of the records of a log that are not simply requests.
 
     Attributes
     ----------
     cut : int
         Requests of which the log holds only a beginning; their whole blocks before the cut are used.
     perhaps_cut : int
-        Requests exactly as long as the longest, where a log cuts without a mark (vLLM) and nothing
-        else tells; they are used as they are.
+        Requests exactly as long as the longest, in a log that may cut without a mark (vLLM); they are
+        used as they are.
     skipped : dict of str to int
         Records rightly left out, by reason.
     unusable : int
-        Records that should hold a prompt and do not.
-    unusable_reasons : dict of str to int
+        Records that should hold a prompt and do not; ``unusable_reasons`` has the commonest reasons.
     other_lines : int
         Lines and events of other kinds between the requests.
     retries : int
@@ -78,7 +77,7 @@ class Log:
     source : str
         File name, or ``<stdin>``; several joined by a comma.
     sha256 : str
-        Digest of the bytes read, as stored (compressed where they are), files one after another.
+        Digest of the bytes as stored (perhaps compressed), files one after another.
     format : str
         Name of the format.
     field : str
@@ -88,28 +87,27 @@ class Log:
     block_tokens : int
         Tokens in one block.
     chars_per_block : int or None
-        Where blocks were cut from text without a tokeniser.
+        If blocks were cut from text without a tokeniser.
     chars_per_token : float
         As it was read, whether or not it was needed.
     skipped_truncated : int
-        1 if the last line was cut and skipped (of each file).
+        Files whose last line was cut and skipped.
     length_mismatches : int
-        Records that state block ids and a length, in which the number of blocks is not
-        ``ceil(input_length / block_tokens)``.
+        Records whose number of block ids is not ``ceil(input_length / block_tokens)``.
     records : Records
     order : str
         How the requests are ordered, in words.
     moved : int
-        Requests whose place in the file is not their place in time.
+        Requests whose place in the file is not that in the order.
     tokenizer : str or None
-        What made tokens of text; ``log`` for token ids of the log; both joined by ``+``; None for
-        block ids.
+        What made tokens of text, or ``log`` for token ids of the log, or both joined by ``+``; None
+        for block ids.
     template : str or None
-        What made text of messages; None where the log has none.
+        What made text of messages, if the log has any.
     evidence : Evidence
-        What its prompts say about why they share nothing; not written to any document as it is.
+        What its prompts say about why they share nothing; in no document as it is.
     models, salts : dict of str to int
-        Requests by model and by salt, where the log names them. Salts (at most 20) are listed by rank
+        Requests by model and by salt, if the log names them. Salts (at most 20) are listed by rank
         unless the user named their field: a ``cache_salt`` may be a secret.
     """
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 
-from cache_worthy.checks import boolean, integer, one_of, real, text
+from cache_worthy.checks import boolean, integer, one_of, real, text, wrong
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ORDERS = ("auto", "time", "file")
 TEMPLATES = ("simple", "chatml", "llama3")
+TEMPLATE_FILES = (".jinja", ".jinja2", ".j2", ".json")
 LARGEST_BLOCK = 1 << 20
 LEAST_CHARS, MOST_CHARS = 0.1, 1e6
 """Characters that may stand for one token."""
@@ -23,15 +26,16 @@ class ReadOptions:
     Attributes
     ----------
     chars_per_token : float
-        Characters that stand for one token where a log has text and no tokeniser is chosen.
+        Characters that stand for one token of text, if no tokeniser is chosen.
     format : str
         ``auto``, or the name of a format.
     block_size : int or None
         Tokens in one block; None takes the log's own, else 512.
     order : str
-        ``time``, ``file``, or ``auto``: by arrival time where every request has one.
+        ``time``, ``file``, or ``auto``: by arrival time if every request has one.
     template : str
-        How messages and tools become one text: ``simple``, ``chatml`` or ``llama3``.
+        How messages and tools become one text: ``simple``, ``chatml``, ``llama3``, or the file of a
+        model's own template (``.jinja``, or a ``tokenizer_config.json``).
     tokenizer : str
         ``chars``, ``tiktoken:NAME``, ``qwen:NAME`` or ``hf:PATH``.
     model_field : str or None
@@ -66,7 +70,7 @@ class ReadOptions:
                 "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
             ),
             "order": one_of("order", self.order, ORDERS),
-            "template": one_of("template", self.template, TEMPLATES),
+            "template": self._template(),
             "allow_partial": boolean("allow_partial", self.allow_partial),
         }
         if self.block_size is not None:
@@ -80,9 +84,16 @@ class ReadOptions:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
+    def _template(self) -> str:
+        expected = f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json"
+        name = os.fspath(self.template) if isinstance(self.template, PathLike) else self.template
+        if not isinstance(name, str) or not (name in TEMPLATES or name.endswith(TEMPLATE_FILES)):
+            raise wrong("template", expected, self.template)
+        return name
+
     @property
     def block_tokens(self) -> int:
-        """Tokens in one block, where the log does not say."""
+        """Tokens in one block, if the log does not say."""
         return self.block_size or BLOCK_SIZE_TOKENS
 
     @property
@@ -92,12 +103,7 @@ class ReadOptions:
 
 
 def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOptions:
-    """The options with some fields chosen by name.
-
-    Raises
-    ------
-    TypeError
-        On a name that is no field.
+    """The options with some fields chosen by name; a :class:`TypeError` on a name that is no field.
 
     Examples
     --------

@@ -12,50 +12,27 @@ from cache_worthy.sim.columns import Column, grown
 
 
 class Order(NamedTuple):
-    """How requests are ordered.
-
-    Attributes
-    ----------
-    words : str
-    ranks : list of int or None
-        Their places in the file, in order; None where that is the order of the file.
-    moved : int
-        Requests whose place in the file is another.
-    """
+    """How requests are ordered, in words."""
 
     words: str
-    ranks: list[int] | None = None
-    moved: int = 0
+    ranks: list[int] | None = None  # places in the file, in order, if that is not the file's
+    moved: int = 0  # requests whose place in the file is another
 
 
 class Arrivals:
-    """When the requests of a log came, one after another as in the file."""
+    """When the requests of a log came, as in the file."""
 
     def __init__(self) -> None:
         self._times: Column = array("q")
 
     def add(self, time: float | None) -> None:
-        """The time of one more request."""
         try:
             self._times.append(time)
         except (TypeError, OverflowError):
             self._times = grown(self._times, [time])
 
     def order(self, how: str, name: str) -> Order:
-        """The order asked for.
-
-        Parameters
-        ----------
-        how : str
-            ``auto``, ``time`` or ``file``.
-        name : str
-            Of the log, for messages.
-
-        Raises
-        ------
-        UsageError
-            If there is no order by time.
-        """
+        """The order asked for: ``auto``, ``time`` (refused if there is none by time) or ``file``."""
         times = self._times
         without = times.count(None)
         if without:
@@ -75,11 +52,7 @@ class Arrivals:
 
 
 def _in_two_units(times: Iterable[float]) -> bool:
-    """Whether times of one log are seconds of this century and milliseconds of it.
-
-    Read in one unit they would be a thousand years apart, with nothing between: nanoseconds since
-    a start pass through.
-    """
+    """Whether a log has times in seconds and in milliseconds since 1970, with none in between."""
     seconds = milliseconds = False
     for time in times:
         if 10**11 <= time < 10**12:

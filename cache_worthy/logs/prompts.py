@@ -16,17 +16,10 @@ Record = dict[str, object] | str
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Block ids as the log has them.
+    """Block ids of the log, from the root on.
 
-    Attributes
-    ----------
-    ids : sequence of (int or str)
-        From the root on.
-    block_tokens : int or None
-        Tokens in one block, where the log or its format says so.
-    binding : bool
-        Whether ``block_tokens`` is in the record (an option may not contradict it) or is only
-        the format's usual value.
+    ``block_tokens``: tokens in one block, if the log or its format says so. ``binding``: the record
+    says so itself, so an option may not contradict it.
     """
 
     ids: Sequence[BlockId]
@@ -36,7 +29,7 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token ids as the log has them."""
+    """Token ids of the log, unchecked."""
 
     ids: Sequence[object]
 
@@ -49,10 +42,10 @@ class Prompt:
     ----------
     content : Blocks, Tokens, str or Chat
     input_length : int or None
-        Tokens, where the log states them beside block ids.
+        Tokens, if the log states them beside block ids.
     output_length : int or None
     timestamp : int, float or None
-        Arrival: milliseconds where the format fixes the unit, else the log's own number.
+        Arrival: milliseconds if the format fixes the unit, else the log's own number.
     model, salt : str or None
         Requests of different models or salts share no block.
     request_id : str or None
@@ -61,19 +54,18 @@ class Prompt:
     cut : bool
         The log holds only a beginning of the prompt.
     cut_mark : str
-        What the log writes where it cut a text; from its first occurrence on nothing is used.
+        What the log writes where it cut a text; nothing from its first occurrence on is used.
     priority : int
-        Of the request, where the log has one.
     answers : int
         Answers asked for (``n``); the prompt is prefilled once.
     exact : int or None
-        Arrival in the log's own whole units, where ``timestamp`` is too coarse to order by.
+        Arrival in the log's own whole units, if ``timestamp`` is too coarse to order by.
     unfinished : bool
         A later record with this request id names its salt and answers (vLLM at DEBUG).
     may_be_cut : bool
         The log may hold only a beginning, and nothing in the record says so.
     characters : int or None
-        Of the text, where the record has it beside the token ids.
+        Of the text, if the record has it beside the token ids.
     yearless : bool
         The time may lack its year; one half a year before the last is of the next year.
     """
@@ -100,15 +92,9 @@ class Prompt:
 class Unusable(Exception):
     """A record that should hold a prompt and does not; counted, and too many end the run.
 
-    Parameters
-    ----------
-    reason : str
-    request_id : str, optional
-        A later or earlier record with this id may carry the prompt; then this one does not count.
-    incomplete : bool
-        The text ends too early; on the last line that is a log still being written.
-    salt, answers
-        What the record does say of the request whose prompt another record carries.
+    With a ``request_id``, an earlier or later record with that id may carry the prompt; then this one
+    does not count, and ``salt`` and ``answers`` are what it says of the request. ``incomplete``: the
+    text ends too early, which on the last line is a log still being written.
     """
 
     def __init__(
@@ -121,10 +107,8 @@ class Unusable(Exception):
         answers: int = 1,
     ) -> None:
         super().__init__(reason)
-        self.request_id = request_id
-        self.incomplete = incomplete
-        self.salt = salt
-        self.answers = answers
+        self.request_id, self.incomplete = request_id, incomplete
+        self.salt, self.answers = salt, answers
 
 
 class Skipped(Exception):
@@ -138,11 +122,11 @@ class Refused(TraceError):
 class Format(Protocol):
     """A format module.
 
-    ``detect`` gives the field that makes a first record one of this format, or None; ``accept``
-    the field of a later record, given the first one's. ``parse`` turns a record into its requests
-    (none for a line that is no request) and raises :class:`Unusable`, :class:`Skipped` or
-    :class:`Refused`; where one record holds many requests, the sequence holds the first two
-    instead, each for one of them. ``INTERLEAVED``: lines of other kinds belong in such a log.
+    ``detect`` returns the field that makes a first record one of this format, or None; with the field
+    of the first record, that of a later one, or None if it does not belong. ``parse`` turns a record
+    into its requests (none for a line that is no request) and raises :class:`Unusable`,
+    :class:`Skipped` or :class:`Refused`; if one record holds many requests, the first two stand in the
+    sequence instead. ``INTERLEAVED``: lines of other kinds belong in such a log.
     """
 
     @property
@@ -160,9 +144,7 @@ class Format(Protocol):
     @property
     def INTERLEAVED(self) -> bool: ...
 
-    def detect(self, record: Record) -> str | None: ...
-
-    def accept(self, record: Record, field: str) -> str | None: ...
+    def detect(self, record: Record, field: str | None = None) -> str | None: ...
 
     def parse(
         self, record: Record, field: str, scope: str
@@ -206,6 +188,19 @@ def count(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def token_count(value: object) -> int | None:
+    """A token count, as a number or as the text of a CSV cell; None for anything else.
+
+    Examples
+    --------
+    >>> token_count("7"), token_count(3), token_count("-1"), token_count(True)
+    (7, 3, None, None)
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        value = int(value)
+    return count(value)
+
+
 def priority_of(record: Mapping[str, object]) -> int:
     """The request's priority, 0 where the log has none."""
     value = record.get("priority")
@@ -213,22 +208,9 @@ def priority_of(record: Mapping[str, object]) -> int:
 
 
 def check_status(record: Mapping[str, object]) -> None:
-    """Refuse the record of a request whose HTTP ``status`` is an error; none was prefilled for it.
-
-    Raises
-    ------
-    Skipped
-        From 400 on; a CSV cell is text.
-
-    Examples
-    --------
-    >>> check_status({"status": 200}), check_status({"status": "success"}), check_status({})
-    (None, None, None)
-    """
-    status = record.get("status")
-    if isinstance(status, str) and status.isascii() and status.isdigit() and len(status) == 3:
-        status = int(status)
-    if type(status) is int and status >= 400:
+    """Skip a request with an HTTP ``status`` from 400 on; nothing was prefilled for it."""
+    status = token_count(record.get("status"))
+    if status is not None and status >= 400:
         raise Skipped("failed request")
 
 

@@ -24,13 +24,8 @@ def read_records(
 ) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
     """``(place, record)`` one by one, as a stream.
 
-    Parameters
-    ----------
-    source : Source
-    plain : bool
-        Every line is a text, JSON or not.
-    take : callable
-        Of JSON lines, offered each line as it is stored; one that it takes does not come out here.
+    With ``plain`` every line is a text, JSON or not. ``take`` is offered each of JSON lines as it is
+    stored; one that it takes does not come out here.
     """
     head, stream = source.open()
     if plain:
@@ -50,47 +45,42 @@ def read_records(
 
 def _text_lines(source: Source, stream: io.BufferedReader) -> Iterator[tuple[str, str | Broken]]:
     for number, raw in enumerate(source.lines(stream), 1):
+        value: str | Broken
         if isinstance(raw, LongLine):
-            yield f"line {number}", _long_line(source, raw)
-            continue
-        try:
-            text = raw.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            yield f"line {number}", Broken(not_utf8(error), False)
-            continue
-        if text.strip():
-            yield f"line {number}", text
+            value = _broken(source.too_long, raw, whole=True)
+        else:
+            try:
+                value = raw.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                value = Broken(not_utf8(error), False)
+        if isinstance(value, Broken) or value.strip():
+            yield f"line {number}", value
 
 
-def _long_line(source: Source, raw: LongLine) -> Broken:
-    opens = raw.lstrip()[:1] == b"{"
-    text = "" if opens else raw.decode("utf-8", "replace").strip()
-    return Broken(source.too_long, opens, text, whole=True)
+def _broken(reason: str, raw: bytes, *, whole: bool = False) -> Broken:
+    start = raw.lstrip()[:1]
+    text = "" if start == b"{" else raw.decode("utf-8", "replace").strip()
+    return Broken(reason, start == b"{", text, whole=whole)
 
 
 def _json_lines(
     source: Source, stream: io.BufferedReader, take: Callable[[bytes], bool]
 ) -> Iterator[tuple[str, dict[str, object] | str | Broken]]:
     for number, raw in enumerate(source.lines(stream), 1):
+        place = f"line {number}"
         if type(raw) is LongLine:
-            yield f"line {number}", _long_line(source, raw)
+            yield place, _broken(source.too_long, raw, whole=True)
             continue
         if take(raw) or raw.isspace():
             continue
-        place = f"line {number}"
-        opens = raw.lstrip()[:1] in (b"{", b"[")
         try:
-            text = raw.decode("utf-8")
+            text = raw.decode("utf-8").strip()
         except UnicodeDecodeError as error:
-            yield place, Broken(f"{not_utf8(error)}; {HINT}",
-                                raw.lstrip().startswith(b"{"),
-                                "" if opens else raw.decode("utf-8", "replace").strip())  # fmt: skip
+            yield place, _broken(f"{not_utf8(error)}; {HINT}", raw)
             continue
-        text = text.strip()
-        if not opens and text.startswith("\ufeff"):  # files with a mark, one after another
-            text = text.lstrip("\ufeff")
-            opens = text.startswith(("{", "["))
-        value = parse_line(text) if opens else text
+        # Files with a byte order mark, one after another.
+        text = text.lstrip("\ufeff") if text.startswith("\ufeff") else text
+        value = parse_line(text) if text.startswith(("{", "[")) else text
         if isinstance(value, Broken) and value.whole and (found := objects_in(text)):
             yield from ((f"{place}, record {n}", one) for n, one in enumerate(found, 1))
         else:

@@ -37,23 +37,17 @@ def delimiter_of(start: bytes) -> str | None:
 class _RowLines:
     """Lines of CSV for the parser of rows, some of them twice.
 
-    An opening quote that nothing closes makes one row of all that follows. Where such a row turns
-    out to be none, or longer than a record may be, and a later line of it is a whole row, only its
-    first line is left out: the others are handed out again. Quotes that neither close nor are
-    wrong (a line ``x","``) make that happen at every line; once lines were handed out ``AGAIN``
-    times as often as there are any, those at hand are read as one row each.
+    An opening quote that nothing closes makes one row of all that follows. If such a row turns out to be
+    none, or longer than a record may be, and one of its later lines is a whole row, only its first line
+    is left out. The others are handed out again, each as a row of its own, but for the last, which may
+    go on: so no line is handed out three times.
     """
-
-    AGAIN = 8
 
     def __init__(self, source: Source, stream: io.BufferedReader, delimiter: str) -> None:
         self._source, self._delimiter = source, delimiter
         self._lines = source.lines(stream)
         self._row: list[str] = []
         self._again: list[str] = []  # the next one last
-        self._repeated = 0  # lines handed out again so far
-        self._furthest = 0  # number of the last line read
-        self._alone = False  # whether each line handed out again is one row
         self._size = 0
         self.number = 0  # of the line handed out last
         self.not_utf8 = ""  # what is wrong with the text of the row
@@ -63,12 +57,10 @@ class _RowLines:
 
     def __next__(self) -> str:
         if self._again:
-            if self._alone and self._row:
+            if self._row:
                 raise csv.Error("a quote is not closed")
             line = self._again.pop()
         else:
-            self._alone = False
-            self._furthest += 1
             raw = next(self._lines)
             self._source.open_end = not raw.endswith(b"\n")
             try:
@@ -91,11 +83,6 @@ class _RowLines:
         self._size = 0
         self.not_utf8 = ""
 
-    @property
-    def several(self) -> bool:
-        """Whether the row goes over several lines."""
-        return len(self._row) > 1
-
     def failed(self, columns: int) -> tuple[int, bool]:
         """The row was none; the number of its first line, and whether all of it is left out."""
         rest = self._row[:0:-1]
@@ -103,62 +90,62 @@ class _RowLines:
         whole = not any(self._is_row(line, columns) for line in rest)
         if not whole:
             self._again += rest
-            self._repeated += len(rest)
-            self._alone = self._repeated > self.AGAIN * self._furthest
             self.number = first
         self.taken()
         return first, whole
 
+    def judged(self, row: list[str], columns: int) -> tuple[int, bool]:
+        """As :meth:`failed`, of a row that the parser took: over several lines, its cells must fit."""
+        if len(self._row) > 1 and len(row) != columns:
+            return self.failed(columns)
+        self.taken()
+        return self.number, True
+
     def _is_row(self, line: str, columns: int) -> bool:
         try:
-            row = next(csv.reader([line], strict=True, delimiter=self._delimiter), [])
+            return (
+                len(next(csv.reader([line], strict=True, delimiter=self._delimiter), [])) == columns
+            )
         except csv.Error:
             return False
-        return len(row) == columns
 
 
 def read_rows(
     source: Source, stream: io.BufferedReader, delimiter: str
 ) -> Iterator[tuple[str, dict[str, object] | Broken]]:
-    """``(place, record)`` of every row under the first one: its non-empty cells by column."""
+    """``(place, record)`` of every row below the header: its non-empty cells by column."""
     before = csv.field_size_limit(1 << 30)  # of the whole process, so it is put back
     lines = _RowLines(source, stream, delimiter)
     rows = csv.reader(lines, strict=True, delimiter=delimiter)
-    header: list[str] = []
-    names: list[str] = []
     try:
+        header: list[str] = []
+        while not header:
+            header = next(rows, ["?"])
+            lines.taken()
+        names = [n.strip() for n in header]
         while True:
             try:
                 row = next(rows, None)
             except csv.Error as error:
                 first, whole = lines.failed(len(names))
                 cut = whole and "unexpected end" in str(error)
-                yield f"line {first}", Broken(f"not CSV ({error})", cut, ends=not names)
-                if not names:
-                    return
+                yield f"line {first}", Broken(f"not CSV ({error})", cut)
                 continue
             if row is None:
                 return
-            place, wrong_text, whole = f"line {lines.number}", lines.not_utf8, True
-            if names and len(row) != len(names) and lines.several:
-                first, whole = lines.failed(len(names))
-                place = place if whole else f"line {first}"
-            else:
-                lines.taken()
-            if not names:
-                header, names = row, [n.strip() for n in row]
-            elif not row or (row[1:] == header[1:] and row[0].strip('\ufeff"') == header[0]):
+            wrong_text = lines.not_utf8
+            number, whole = lines.judged(row, len(names))
+            place = f"line {number}"
+            if not row or (row[1:] == header[1:] and row[0].strip('\ufeff"') == header[0]):
                 continue  # blank, or the header of the next file in this one
-            elif wrong_text:
+            if wrong_text:
                 yield place, Broken(wrong_text, False)
+            elif len(row) != len(names):
+                reason = f"{len(row)} cells under {len(names)} columns"
+                yield place, Broken(reason, whole and len(row) < len(names))
             else:
-                yield place, _record(names, row, may_be_cut=whole)
+                yield place, {n: v for n, v in zip(names, row, strict=True) if v != ""}
+    except csv.Error as error:
+        yield f"line {lines.number}", Broken(f"not CSV ({error})", False, ends=True)
     finally:
         csv.field_size_limit(before)
-
-
-def _record(names: list[str], row: list[str], *, may_be_cut: bool) -> dict[str, object] | Broken:
-    if len(row) != len(names):
-        reason = f"{len(row)} cells under {len(names)} columns"
-        return Broken(reason, may_be_cut and len(row) < len(names))
-    return {n: v for n, v in zip(names, row, strict=True) if v != ""}

@@ -24,7 +24,7 @@ from cache_worthy.logs.prompts import Prompt, Record, Refused, Skipped, Unusable
 from cache_worthy.logs.records import read_records
 from cache_worthy.logs.shape import Shape, unpaged
 from cache_worthy.logs.source import Source
-from cache_worthy.logs.tally import Bad, FileRecords, Place, Tally
+from cache_worthy.logs.tally import Bad, Place, Tally
 from cache_worthy.sim.errors import TraceError
 
 GIVE_UP = 100_000
@@ -44,23 +44,22 @@ def read_log(
         Files, plain or compressed (``.gz``, ``.zst``), or ``"-"`` for standard input.
     options : ReadOptions, optional
     **choices
-        Fields of :class:`~cache_worthy.logs.options.ReadOptions`, in place of those in ``options``:
-        ``read_log("log.jsonl.gz", block_size=16)``.
+        Fields of :class:`~cache_worthy.logs.options.ReadOptions`, instead of those in ``options``.
 
     Raises
     ------
     TraceError
-        On a file that cannot be read, a log of no known format, one that cannot be analysed, or one
-        with more than 5 percent unusable records. The message names file and place.
+        If a file cannot be read, or the log is of no known format, cannot be analysed, or has more
+        than 5 percent unusable records. The message names file and place.
     UsageError
-        On an option that does not fit the log, or a value out of its range.
+        If an option does not fit the log, or a value is out of its range.
     TypeError
-        On an option that does not exist.
+        If an option does not exist.
 
     Notes
     -----
-    Time: linear in the bytes. Memory: 8 bytes per block reference, and one record at a time; where
-    ids are no integers of 64 bits, also the distinct ids.
+    Time: linear in the bytes. Memory: 8 bytes per block reference, one record at a time, and the
+    distinct ids if they are not integers of 64 bits.
 
     Examples
     --------
@@ -101,59 +100,53 @@ class _Session:
 
     def read(self, name: str) -> None:
         """Take in one file."""
-        source = Source(name, self.digest)
+        source, shape, tally = Source(name, self.digest), self.shape, self.tally
         self.names.append(source.name)
-        file = FileRecords(source.name, self.tally)
-        take = plain_lines(self.shape, self.intake, file)
+        take = plain_lines(shape, self.intake)
         try:
-            for place, value in unpaged(read_records(source, self.shape.format is lines, take)):
-                file.flush()
-                file.pending = self._take(file, Place(source.name, place), value)
-                if self.shape.format is None and self.tally.leading > GIVE_UP:
+            for record, value in unpaged(read_records(source, shape.format is lines, take)):
+                tally.flush()
+                tally.pending = self._take(Place(source.name, record), value)
+                if shape.format is None and tally.leading > GIVE_UP:
                     break
         finally:
             source.close()
-        file.end(open_end=source.open_end)
-        self.tally.ended_early += source.cut_short
+        tally.end_file(open_end=source.open_end, cut_short=source.cut_short)
 
-    def _take(self, file: FileRecords, place: Place, value: Record | Broken) -> Bad | None:
+    def _take(self, place: Place, value: Record | Broken) -> Bad | None:
         """Take in one record; what is wrong with it."""
-        if isinstance(value, Broken):
-            return self._broken(place, value)
+        pairing, tally = self.pairing, self.tally
         try:
-            if self._record(place, value):
-                file.usable = True
+            if not isinstance(value, Broken):
+                tally.usable |= self._record(place, value)
+            elif (owner := self.shape.owner(value)) is None:
+                tally.other += 1
+            else:
+                cut = value.opens and not value.whole
+                return Bad(place, value.reason, cut, owner=owner, ends=value.ends)
         except Unusable as error:
             if error.request_id is None:
                 return Bad(place, str(error), error.incomplete)
-            if self.pairing.finish(error):
+            if pairing.finish(error):
                 self._release()
-                self.tally.other += 1
+                tally.other += 1
             elif error.request_id in self.intake.seen:
-                self.tally.other += 1
+                tally.other += 1
             else:
-                self.pairing.without_prompt(place, error)
+                pairing.without_prompt(place, error)
         except Skipped as error:
-            self.tally.skipped[str(error)] += 1
+            tally.skipped[str(error)] += 1
         except Refused as error:
             raise Refused(f"{place}: {error}") from None
         except RecursionError:
             return Bad(place, "nested too deeply")
         return None
 
-    def _broken(self, place: Place, value: Broken) -> Bad | None:
-        owner = self.shape.owner(value)
-        if owner is None:
-            self.tally.other += 1
-            return None
-        cut = value.opens and not value.whole
-        return Bad(place, value.reason, cut, owner=owner, ends=value.ends)
-
     def _record(self, place: Place, record: Record) -> bool:
         """Take in one record; whether it was one of the log's format."""
         shape, tally = self.shape, self.tally
-        if shape.format is None and (found := shape.detect(place, record)) is not None:
-            tally.recognised(found, in_json=shape.in_json)
+        if shape.format is None and shape.detect(place, record) and shape.format is not None:
+            tally.recognised(shape.format, in_json=shape.in_json)
         field = shape.accept(place, record)
         if shape.format is None or field is None:
             tally.other += 1
@@ -169,8 +162,7 @@ class _Session:
                 tally.skipped[str(one)] += 1
             else:
                 tally.bad(Bad(place, str(one)))
-        if self.pairing.waits(prompts):
-            self.pairing.hold(place, prompts)
+        if self.pairing.hold(place, prompts):
             self._release()
         else:
             self.intake.take(place, prompts)
@@ -184,13 +176,7 @@ class _Session:
                 self.tally.bad(Bad(place, str(error)))
 
     def log(self) -> Log:
-        """The log, once every file is read.
-
-        Raises
-        ------
-        TraceError, UsageError
-            See :func:`read_log`.
-        """
+        """The log, once every file is read."""
         name, shape, tally, intake = ", ".join(self.names), self.shape, self.tally, self.intake
         self._release(end=True)
         for bad in self.pairing.alone(intake.seen):
@@ -201,14 +187,14 @@ class _Session:
             raise TraceError(f"{name}: empty: no requests; {HINT}")
         models = intake.models(name)
         order = intake.arrivals.order(self.options.order, name)
-        ranks, requests, cutter = order.ranks, intake.requests, intake.cutter
-        by_characters = cutter.from_text and cutter.encode is None
+        requests, cutter = intake.requests, intake.cutter
+        by_characters = cutter.evidence.texts and cutter.encode is None
         return Log(
             source=name,
             sha256=self.digest.hexdigest(),
             format=shape.format.NAME,
             field=shape.field,
-            requests=requests if ranks is None else requests.reordered(ranks),
+            requests=requests if order.ranks is None else requests.reordered(order.ranks),
             block_tokens=cutter.block_tokens or self.options.block_tokens,
             chars_per_block=self.options.chars_per_block if by_characters else None,
             skipped_truncated=tally.truncated,

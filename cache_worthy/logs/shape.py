@@ -12,26 +12,12 @@ from cache_worthy.logs.tally import ANY_JSON, Place
 
 
 class Shape:
-    """The shape of a log, from its first recognised record on.
-
-    Parameters
-    ----------
-    name : str
-        ``auto``, or the name of a format.
-
-    Attributes
-    ----------
-    format : Format or None
-        None until a record is recognised.
-    field : str
-        The field that carries the prompt, once there was one.
-    in_json : bool
-        Whether its records are JSON objects.
+    """The shape of a log; ``format`` is None until a record is recognised, or one is named.
 
     Raises
     ------
     UsageError
-        On an unknown name.
+        If no format has that name; ``auto`` names none.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,19 +25,18 @@ class Shape:
         if name not in ("auto", *names):
             raise UsageError(f"--format {name}: unknown; expected auto, {', '.join(names)}")
         self.format: Format | None = names.get(name)
-        self.field = ""
-        self.in_json = True
+        self.field = ""  # that carries the prompt, once there was one
+        self.in_json = True  # whether records are JSON objects
         self._first = Place("", "")  # of the record that has the field
 
-    def detect(self, place: Place, record: Record) -> Format | None:
-        """The format of a first record, which is from now on that of the log."""
+    def detect(self, place: Place, record: Record) -> bool:
+        """Take the format of a first record as that of the log; whether it is a known one."""
         for module in FORMATS:
-            field = module.detect(record)
-            if field is not None:
+            if (field := module.detect(record)) is not None:
                 self.format = module
                 self._found(field, place, record)
-                break
-        return self.format
+                return True
+        return False
 
     def _found(self, field: str, place: Place, record: Record) -> None:
         self.field, self._first, self.in_json = field, place, isinstance(record, dict)
@@ -65,7 +50,7 @@ class Shape:
             If the record does not belong in such a log.
         """
         chosen = self.format
-        field = None if chosen is None else chosen.accept(record, self.field)
+        field = None if chosen is None else chosen.detect(record, self.field)
         if field is None:
             if chosen is not None and chosen.INTERLEAVED:
                 return None
@@ -93,19 +78,17 @@ class Shape:
     def owner(self, value: Broken) -> str | None:
         """The format whose request a broken record would be, as ``Bad.owner`` has it.
 
-        None where it is only another line of a log that has others between its requests.
+        None for just another line of a log that has others between its requests.
         """
         chosen = self.format
-        any_json = ANY_JSON if self.in_json else ""
-        if value.ends or value.opens or (chosen is not None and not chosen.INTERLEAVED):
-            owner = any_json
+        interleaved = chosen is not None and chosen.INTERLEAVED
+        if value.ends or value.opens or (chosen is not None and not interleaved):
+            owner = ANY_JSON if self.in_json else ""
         else:  # a request whose prompt cannot be trusted, or any other line
             among = FORMATS if chosen is None else (chosen,)
             mine = (f.NAME for f in among if f.INTERLEAVED and value.text and f.detect(value.text))
             owner = next(mine, "")
-        if owner or value.ends or chosen is None or not chosen.INTERLEAVED:
-            return owner
-        return None
+        return None if interleaved and not owner and not value.ends else owner
 
 
 def unpaged(
@@ -122,7 +105,6 @@ def unpaged(
             and not any(f.detect(value) for f in FORMATS)
             and any(f.detect(rows[0]) for f in FORMATS)
         ):
-            for n, row in enumerate(rows):
-                yield f"{place}, data[{n}]", row
+            yield from ((f"{place}, data[{n}]", row) for n, row in enumerate(rows))
         else:
             yield place, value

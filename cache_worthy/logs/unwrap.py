@@ -1,18 +1,18 @@
-"""A container's log without what its runtime wraps around each line, in front of every format.
+"""A container's log without what its runtime wraps around each line, for every format.
 
 * Docker (``json-file``): ``{"log": "…\\n", "stream": "stdout", "time": "…"}``. A line of more than
   16 KiB is split over several records, all but the last without a line end. Docker cuts between bytes
   and writes U+FFFD for the halves of a character that it cut; those are lost. Shippers that write
   the same record leave the line end out of all: there shorter records are lines of their own.
 * JSON lines as a tool prints them: ``name | {…}`` (docker compose logs), ``[pod/a/b] {…}`` (kubectl
-  logs --prefix), a time before them (--timestamps), as journalctl does. Lines of text are found behind
-  such a beginning anyway.
-* Kubernetes (CRI, containerd): ``TIME stdout F …``, and ``P`` for ``F`` where the line continues.
+  logs --prefix), with a time before them (--timestamps), as journalctl does. Formats find lines of text
+  behind such a beginning themselves.
+* Kubernetes (CRI, containerd): ``TIME stdout F …``, with ``P`` for ``F`` if the line continues.
 
 Pieces are joined by stream, since lines of standard error may come between them; after a damaged one
-the rest of its line is left out, so that no prompt loses a part unnoticed. A blank line stays where a
-piece was: lines keep their numbers. What is not wrapped passes as it is. The runtime's own times are
-not used; formats have theirs, and where they have none the order of lines is the same.
+the rest of its line is left out, so that no prompt loses a part unnoticed. A piece that continues leaves
+a blank line, so lines keep their numbers. What is not wrapped passes as it is. The runtime's own times
+are not used: formats have theirs, and if they have none the order of lines is the same.
 """
 
 from __future__ import annotations
@@ -21,12 +21,8 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
-from cache_worthy.logs.source import BUFFER, HEAD, LongLine, Source, rejoined
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from cache_worthy.logs.source import HEAD, LongLine, Source, stream_of
 
 _CRI = re.compile(
     rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP])(?::\S*)?"
@@ -63,9 +59,7 @@ def without_wrapping(
         piece = _printed
     else:
         return head, stream
-    inner = io.BufferedReader(_Joined(_lines(source, stream, piece)), BUFFER)
-    head = inner.read(HEAD)
-    return head, rejoined(head, inner)
+    return stream_of(_lines(source, stream, piece))
 
 
 def _docker(line: bytes) -> Piece | None:
@@ -103,9 +97,7 @@ def _lines(
 ) -> Iterator[bytes]:
     held: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
     size = dict.fromkeys(held, 0)
-    gaps: set[str] = (
-        set()
-    )  # streams in whose line a piece may be missing: what is behind it is not used
+    gaps: set[str] = set()  # streams in whose line a piece may be missing: the rest is not used
     for line in source.lines(stream):
         found = piece(line)
         if isinstance(line, LongLine):  # as long again, for the reader of lines to refuse
@@ -131,25 +123,3 @@ def _lines(
     for rest in held.values():  # a log still being written
         if rest:
             yield b"".join(rest)
-
-
-class _Joined(io.RawIOBase):
-    """Pieces of bytes as a stream."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer)
-        while not self._left:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return 0
-            self._left = memoryview(piece)
-        data = self._left[: len(view)]
-        self._left = self._left[len(data) :]
-        view[: len(data)] = data
-        return len(data)

@@ -20,12 +20,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 def are_values(start: bytes, size: int) -> bool:
     """Whether JSON objects go over several lines, or follow each other on one endless line.
 
-    Parameters
-    ----------
-    start : bytes
-        Of the file, without white space in front.
-    size : int
-        Bytes that were looked at.
+    ``start`` is the file's, without white space in front; ``size`` bytes were looked at.
     """
     text = start.decode("utf-8", "ignore")
     line, end, _ = text.partition("\n")
@@ -97,7 +92,7 @@ class _Values:
 
     def __init__(self, source: Source, stream: io.BufferedReader, *, array: bool) -> None:
         self._source, self._array = source, array
-        self._pieces = source.pieces(stream)
+        self._stream = stream
         self._decode = codecs.getincrementaldecoder("utf-8")("strict").decode
         self._constants: list[str] = []  # NaN and infinities: they spoil one value, not the rest
         self._decoder = json.JSONDecoder(parse_constant=self._constants.append)
@@ -110,7 +105,7 @@ class _Values:
         parts = [self._text[self._at :]]
         have = len(parts[0])
         while have < size and not self._ended:
-            data = next(self._pieces, b"")
+            data = self._stream.read(WANT)
             self._ended = not data
             parts.append(self._decode(data, final=self._ended))
             have += len(parts[-1])

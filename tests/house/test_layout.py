@@ -114,8 +114,8 @@ def test_wheel_holds_every_module_and_no_generic_name(wheel: Path) -> None:
     for package, folder in packages_in_tree().items():
         for module in (ROOT / folder).glob("*.py"):
             assert f"{package.replace('.', '/')}/{module.name}" in names
-    for template in (ROOT / "cache_worthy" / "report" / "templates").iterdir():
-        assert f"cache_worthy/report/templates/{template.name}" in names
+    for template in (ROOT / "cache_worthy").glob("*/templates/*"):
+        assert template.relative_to(ROOT).as_posix() in names
     assert "cache_worthy/py.typed" in names
     tops = {name.split("/")[0] for name in names}
     assert {t for t in tops if not t.endswith(".dist-info")} == {"cache_worthy"}

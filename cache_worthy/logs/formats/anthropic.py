@@ -22,19 +22,21 @@ _OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
 def is_batch_result(record: Record) -> bool:
-    """Whether a record is a line of a batch's result file."""
     if not isinstance(record, dict) or "params" in record:
         return False
     result = record.get("result")
     return "custom_id" in record and isinstance(result, dict) and result.get("type") in _OUTCOMES
 
 
-def detect(record: Record) -> str | None:
-    """``params`` of a batch, or a body with what only this API has."""
+def detect(record: Record, field: str | None = None) -> str | None:
+    """``params`` of a batch, or a body with what only this API has; later, any body with messages."""
     if not isinstance(record, dict):
         return None
     if is_batch_result(record):
         return "result"
+    if field is not None:
+        holder = record.get("params") if field.startswith("params") else record
+        return field if isinstance(holder, dict) and "messages" in holder else None
     params = record.get("params")
     if isinstance(params, dict) and isinstance(params.get("messages"), list):
         return "params.messages"
@@ -50,16 +52,6 @@ def _own(message: object) -> bool:
     return isinstance(content, list) and any(
         isinstance(p, dict) and p.get("type") in _OWN_PARTS for p in content
     )
-
-
-def accept(record: Record, field: str) -> str | None:
-    """Any body with messages."""
-    if not isinstance(record, dict):
-        return None
-    if is_batch_result(record):
-        return "result"
-    holder = record.get("params") if field.startswith("params") else record
-    return field if isinstance(holder, dict) and "messages" in holder else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:

@@ -17,19 +17,15 @@ INTERLEAVED = False
 BLOCK_TOKENS = 16
 
 
-def detect(record: Record) -> str | None:
-    """``hash_ids`` beside a chat id."""
+def detect(record: Record, field: str | None = None) -> str | None:
+    """``hash_ids``; beside a chat id in the first record."""
     if not isinstance(record, dict) or "hash_ids" not in record:
         return None
+    if field is not None:
+        return field
     return "hash_ids" if "chat_id" in record or "parent_chat_id" in record else None
 
 
-def accept(record: Record, field: str) -> str | None:
-    """Any record with ``hash_ids``."""
-    return field if isinstance(record, dict) and "hash_ids" in record else None
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per record."""
     assert isinstance(record, dict)
     return (prompt_of(record, block_tokens=BLOCK_TOKENS, binding=False, ms_per_unit=1000),)

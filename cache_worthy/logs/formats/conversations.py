@@ -21,20 +21,13 @@ FIELDS: tuple[str, ...] = ("conversations", "conversation")
 INTERLEAVED = False
 
 
-def detect(record: Record) -> str | None:
-    """A list of turns."""
+def detect(record: Record, field: str | None = None) -> str | None:
     if not isinstance(record, dict):
         return None
     return next((f for f in FIELDS if isinstance(record.get(f), list)), None)
 
 
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per turn."""
     row = as_dict(record)
     try:
         messages = tuple(read_messages(row[field], field))

@@ -19,26 +19,14 @@ _KNOWN = {
 _COUNTS = ("prompt_tokens", "input_tokens", "input_length", "num_prompt_tokens", "usage")
 
 
-def detect(record: Record) -> str | None:
+def detect(record: Record, field: str | None = None) -> str | None:
     """A record with lengths and nothing of the prompt."""
     if not isinstance(record, dict):
         return None
     return next((f for f in (*_KNOWN, *_COUNTS) if f in record), None)
 
 
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """Refuse.
-
-    Raises
-    ------
-    Refused
-        Always.
-    """
     what = _KNOWN.get(field, f"a log of token counts ({field})")
     raise Refused(
         f"{what}: it says how long prompts are, not which prefixes they share, so no cache result "

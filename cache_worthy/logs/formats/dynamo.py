@@ -6,6 +6,7 @@ others. A record may be wrapped in ``{"timestamp": …, "event": {…}}``.
 
 from __future__ import annotations
 
+from cache_worthy.logs.hash_ids import block_size_of
 from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, count, kind, label
 from cache_worthy.logs.times import to_ms
 
@@ -29,18 +30,11 @@ def _event(record: Record) -> dict[str, object] | None:
     return event if isinstance(schema, str) and schema.startswith("dynamo.request.trace") else None
 
 
-def detect(record: Record) -> str | None:
-    """The schema name."""
+def detect(record: Record, field: str | None = None) -> str | None:
     return FIELDS[0] if _event(record) is not None else None
 
 
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request for each finished one."""
     event = _event(record)
     if event is None or event.get("event_type") != "request_end":
         return ()
@@ -56,13 +50,10 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     ids = replay.get("input_sequence_hashes")
     if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
         raise Unusable("input_sequence_hashes: expected a list of integers")
-    size = replay.get("trace_block_size")
-    if type(size) is not int or not 1 <= size <= 1 << 20:
-        raise Unusable("trace_block_size: expected a token count from 1 to 1048576")
     length = count(replay.get("input_length"))
     return (
         Prompt(
-            content=Blocks(ids, size, True),
+            content=Blocks(ids, block_size_of(replay, "trace_block_size"), True),
             input_length=count(request.get("input_tokens")) if length is None else length,
             output_length=count(request.get("output_tokens")),
             timestamp=to_ms(request.get("request_received_ms")),

@@ -21,18 +21,11 @@ INTERLEAVED = False
 _TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING")
 
 
-def detect(record: Record) -> str | None:
-    """A kind of observation."""
+def detect(record: Record, field: str | None = None) -> str | None:
     return "input" if isinstance(record, dict) and record.get("type") in _TYPES else None
 
 
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The request of a generation."""
     row = as_dict(record)
     if row.get("type") != "GENERATION":
         return ()

@@ -11,16 +11,9 @@ FIELDS: tuple[str, ...] = ("line",)
 INTERLEAVED = False
 
 
-def detect(record: Record) -> str | None:
-    """Never: any text would be one."""
-    return None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """Every line."""
-    return "line" if isinstance(record, str) else None
+def detect(record: Record, field: str | None = None) -> str | None:
+    return "line" if field is not None and isinstance(record, str) else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per line."""
     return (Prompt(content=record),) if isinstance(record, str) else ()

@@ -21,10 +21,10 @@ from cache_worthy.logs.body import (
     body_field,
     parsed,
     prompts,
-    token_count,
 )
-from cache_worthy.logs.chat import Chat, render
-from cache_worthy.logs.prompts import Blocks, Prompt, Record, Skipped, Unusable, label
+from cache_worthy.logs.chat import Chat
+from cache_worthy.logs.chat_templates import simple
+from cache_worthy.logs.prompts import Blocks, Prompt, Record, Skipped, Unusable, label, token_count
 from cache_worthy.logs.times import to_ms
 
 NAME = "litellm"
@@ -50,16 +50,10 @@ CALLBACK = "prefix_block_hashes"
 _MARKS = {"startTime", "spend", "proxy_server_request", "call_type"}
 
 
-def detect(record: Record) -> str | None:
-    """A request id beside the columns of the spend table."""
+def detect(record: Record, field: str | None = None) -> str | None:
     if not isinstance(record, dict) or "request_id" not in record:
         return None
     return "proxy_server_request" if _MARKS & record.keys() else None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
@@ -117,5 +111,5 @@ def _of_hashes(row: dict[str, object], hashes: Blocks) -> Prompt:
 
 def _is_cut(prompt: Prompt) -> bool:
     content = prompt.content
-    text = render(content, "simple") if isinstance(content, Chat) else content
+    text = simple(content) if isinstance(content, Chat) else content
     return isinstance(text, str) and CUT in text

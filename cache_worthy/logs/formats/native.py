@@ -6,8 +6,8 @@ Ids are used verbatim; 512 tokens per block unless ``block_size`` is in the reco
 
 from __future__ import annotations
 
-from cache_worthy.logs.hash_ids import parsed_cell, prompt_of
-from cache_worthy.logs.prompts import Prompt, Record, Unusable, check_status
+from cache_worthy.logs.hash_ids import block_size_of, prompt_of
+from cache_worthy.logs.prompts import Prompt, Record, check_status
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 NAME = "native"
@@ -17,23 +17,14 @@ FIELDS: tuple[str, ...] = ("hash_ids",)
 INTERLEAVED = False
 
 
-def detect(record: Record) -> str | None:
-    """The field that makes a record native."""
+def detect(record: Record, field: str | None = None) -> str | None:
     return "hash_ids" if isinstance(record, dict) and "hash_ids" in record else None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """One request per record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
     check_status(record)
-    size = record.get("block_size")
-    size = parsed_cell(size) if isinstance(size, str) else size
-    if size is not None and (type(size) is not int or not 1 <= size <= 1 << 20):
-        raise Unusable("block_size: expected a token count from 1 to 1048576")
-    tokens = BLOCK_SIZE_TOKENS if size is None else size
-    return (prompt_of(record, block_tokens=tokens, binding=size is not None, ms_per_unit=1),)
+    stated = record.get("block_size") is not None
+    tokens = block_size_of(record) if stated else BLOCK_SIZE_TOKENS
+    return (prompt_of(record, block_tokens=tokens, binding=stated, ms_per_unit=1),)

@@ -37,7 +37,6 @@ def _body(record: Record) -> tuple[str, dict[str, object]] | None:
 
 
 def is_batch_output(record: Record) -> bool:
-    """Whether a record is a line of a batch *output* file."""
     return (
         isinstance(record, dict)
         and "custom_id" in record
@@ -47,19 +46,16 @@ def is_batch_output(record: Record) -> bool:
     )
 
 
-def detect(record: Record) -> str | None:
-    """A request body with a prompt; a batch output file is recognised to be refused."""
-    if is_batch_output(record):
-        return "response"
-    found = _body(record)
-    return f"{found[0]}{body_field(found[1])}" if found else None
+def detect(record: Record, field: str | None = None) -> str | None:
+    """A request body with a prompt, or what is refused: a line of a batch's output file.
 
-
-def accept(record: Record, field: str) -> str | None:
-    """Any request body: chat and completions may alternate, and ``model`` may be missing."""
-    if isinstance(record, dict) and "." not in field and body_field(record):
+    Later, chat and completions may alternate, and ``model`` may be missing.
+    """
+    if field is not None and isinstance(record, dict) and "." not in field and body_field(record):
         return field
-    return field if detect(record) else None
+    body = _body(record)
+    found = "response" if is_batch_output(record) else body and f"{body[0]}{body_field(body[1])}"
+    return found if field is None else found and field
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:

@@ -30,20 +30,15 @@ NO_PROMPT = (
 )
 
 
-def detect(record: Record) -> str | None:
-    """A trace document, or a span with GenAI attributes."""
+def detect(record: Record, field: str | None = None) -> str | None:
+    """A trace document, or a span with GenAI attributes; later any span, of other libraries too."""
     if not isinstance(record, dict):
         return None
+    if field is not None:
+        return field if "attributes" in record or "resourceSpans" in record else None
     if isinstance(record.get("resourceSpans"), list):
         return FIELDS[0]
     return FIELDS[0] if any(k.startswith("gen_ai.") for k in _attributes(record)) else None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """Any span; those of other libraries are others."""
-    if isinstance(record, dict) and ("attributes" in record or "resourceSpans" in record):
-        return field
-    return None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt | Unusable | Skipped, ...]:

@@ -44,8 +44,7 @@ _ADAPTER = re.compile(r"\b(lora_path|extra_key)=('[^']*'|None)")
 _WANTED = {"rid", "text", "input_ids", "lora_path", "extra_key"}
 
 
-def detect(record: Record) -> str | None:
-    """A request event or line."""
+def detect(record: Record, field: str | None = None) -> str | None:
     if isinstance(record, str):
         return "obj.text" if _match(record) else None
     event = record.get("event")
@@ -57,11 +56,6 @@ def _match(line: str) -> re.Match[str] | None:
     """The head of a request line; not one that is quoted in a prompt or an answer."""
     found = _LINE.search(line[:300])
     return None if found is None or QUOTE.search(line, 0, found.start()) else found
-
-
-def accept(record: Record, field: str) -> str | None:
-    """As the first one; other lines are others."""
-    return detect(record)
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:

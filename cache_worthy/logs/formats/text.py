@@ -12,25 +12,14 @@ FIELDS: tuple[str, ...] = ("prompt", "text", "input", "messages", "text_input")
 INTERLEAVED = False
 
 
-def detect(record: Record) -> str | None:
-    """The first text field present."""
-    return next((f for f in FIELDS if f in record), None) if isinstance(record, dict) else None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """As the first one, in the same field."""
-    found = detect(record)
-    return found if field in ("", found) else None
+def detect(record: Record, field: str | None = None) -> str | None:
+    """The first text field present; that of the first record in all."""
+    found = next((f for f in FIELDS if f in record), None) if isinstance(record, dict) else None
+    return found if field in (None, "", found) else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per record (several where ``prompt`` or ``input`` lists several).
-
-    Raises
-    ------
-    Unusable
-        If the field holds neither a string nor a list of chat messages.
-    """
+    """One request per record; several where ``prompt`` or ``input`` lists several."""
     row = as_dict(record)
     value = row[field]
     if field == "messages" and isinstance(messages := parsed(value), list):

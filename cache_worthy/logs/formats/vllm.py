@@ -46,14 +46,8 @@ NO_PROMPT = (
 )
 
 
-def detect(record: Record) -> str | None:
-    """A line about a received request."""
+def detect(record: Record, field: str | None = None) -> str | None:
     return "prompt" if isinstance(record, str) and _match(record) else None
-
-
-def accept(record: Record, field: str) -> str | None:
-    """As the first one; other lines are others."""
-    return detect(record)
 
 
 def _match(line: str) -> re.Match[str] | None:
@@ -65,7 +59,6 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The request of a line."""
     if not isinstance(record, str):
         return ()
     match = _match(record)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 
+from cache_worthy.logs.hash_ids import block_size_of
 from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, count, kind, label
 from cache_worthy.logs.times import to_ms
 from cache_worthy.sim.trace import BlockId
@@ -26,24 +27,16 @@ FIELDS: tuple[str, ...] = ("requests[].hash_ids",)
 INTERLEAVED = False
 
 
-def detect(record: Record) -> str | None:
-    """A list of requests beside a block size."""
+def detect(record: Record, field: str | None = None) -> str | None:
     if not isinstance(record, dict) or not isinstance(record.get("requests"), list):
         return None
     return FIELDS[0] if "block_size" in record or "hash_id_scope" in record else None
 
 
-def accept(record: Record, field: str) -> str | None:
-    """As the first one."""
-    return detect(record)
-
-
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     """Every request of the conversation, its subagents' included."""
     assert isinstance(record, dict)
-    size = record.get("block_size")
-    if type(size) is not int or not 1 <= size <= 1 << 20:
-        raise Unusable("block_size: expected a token count from 1 to 1048576")
+    size = block_size_of(record)
     local = record.get("hash_id_scope", "local") != "global"
     key = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).digest() if local else b""
     return tuple(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache_worthy.logs import evidence
+from cache_worthy.logs.blocks import Cutter
 from cache_worthy.logs.evidence import (
     KEPT,
     PATIENCE,
@@ -17,7 +18,6 @@ from cache_worthy.logs.evidence import (
     TEMPLATES,
     TEXT,
     TOKENS,
-    Evidence,
     Preambles,
     Rule,
     ToolOrders,
@@ -25,6 +25,8 @@ from cache_worthy.logs.evidence import (
     near_identical,
     printable,
 )
+from cache_worthy.logs.options import ReadOptions
+from cache_worthy.logs.prompts import Prompt, Tokens
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 REST = "".join(random.Random(7).choices(LETTERS, k=600))
@@ -173,10 +175,11 @@ def test_what_does_not_print_is_escaped() -> None:
 
 
 def test_evidence_says_what_it_saw() -> None:
-    seen = Evidence()
+    cutter = Cutter(ReadOptions())
+    seen = cutter.evidence
     assert (seen.texts, seen.tokens) == (False, False)
-    seen.token_ids(1, None, [1, 2])
+    cutter.request(Prompt(Tokens([1, 2])))
     assert (seen.texts, seen.tokens) == (False, True)
-    seen.text(2, None, "a")
+    cutter.request(Prompt("a"))
     assert (seen.texts, seen.tokens) == (True, True)
     assert isinstance(TEXT, Rule)

@@ -112,7 +112,8 @@ def test_templates_differ_and_keep_what_is_shared() -> None:
 
 def test_templates_by_hand(write: Callable[..., Path]) -> None:
     """One chat, written out: system with tools, a call, its result."""
-    from cache_worthy.logs.chat import read_chat, render
+    from cache_worthy.logs.chat import read_chat
+    from cache_worthy.logs.chat_templates import load_template
 
     chat = read_chat(
         {
@@ -129,18 +130,18 @@ def test_templates_by_hand(write: Callable[..., Path]) -> None:
         }
     )
     call = '{"name":"f","arguments":{"a":2,"b":1}}'
-    assert render(chat, "simple") == (
+    assert load_template("simple")(chat) == (
         f'<|tools|>\n[{{"name":"f"}}]\n<|system|>\nS\n<|user|>\nU\n<|assistant|>\n\n'
         f"<|tool_call|>\n{call}\n<|tool|>\nR\n"
     )
-    assert render(chat, "chatml") == (
+    assert load_template("chatml")(chat) == (
         '<|im_start|>system\nS\n\n# Tools\n\n<tools>\n[{"name":"f"}]\n</tools><|im_end|>\n'
         "<|im_start|>user\nU<|im_end|>\n"
         f"<|im_start|>assistant\n\n<tool_call>\n{call}\n</tool_call><|im_end|>\n"
         "<|im_start|>user\n<tool_response>\nR\n</tool_response><|im_end|>\n"
         "<|im_start|>assistant\n"
     )
-    assert render(chat, "llama3") == (
+    assert load_template("llama3")(chat) == (
         "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
         'S\n\nYou have access to these functions:\n\n[{"name":"f"}]<|eot_id|>'
         "<|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"

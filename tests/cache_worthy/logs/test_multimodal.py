@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from cache_worthy.logs.chat import read_chat, render
+from cache_worthy.logs.chat import read_chat
+from cache_worthy.logs.chat_templates import simple
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 
@@ -52,7 +53,7 @@ ADDRESS: dict[str, Any] = {
 
 def rendered(part: dict[str, Any]) -> str:
     text = {"type": "text", "text": "what?"}
-    return render(read_chat({"messages": [{"role": "user", "content": [part, text]}]}), "simple")
+    return simple(read_chat({"messages": [{"role": "user", "content": [part, text]}]}))
 
 
 @pytest.mark.parametrize("forms", [INSIDE, ADDRESS], ids=["inside", "address"])
@@ -131,3 +132,17 @@ def test_fields_without_a_value_say_nothing() -> None:
     """As clients write every field of a class."""
     part = ADDRESS["openai chat"]
     assert rendered({**part, "text": None, "title": None, "content": None}) == rendered(part)
+
+
+def test_what_tools_returned_in_items_of_responses_is_read() -> None:
+    """Two prompts that differ only in it share no more than what is before it."""
+    call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"}
+    asked = [{"role": "user", "content": "q"}, call]
+    texts = [
+        simple(
+            read_chat({"input": [*asked, {"type": "function_call_output", "output": out}]}, "input")
+        )
+        for out in ("a", [{"type": "input_text", "text": "b"}])
+    ]
+    assert [t[-11:] for t in texts] == ["<|tool|>\na\n", "<|tool|>\nb\n"]
+    assert texts[0][:-2] == texts[1][:-2]
