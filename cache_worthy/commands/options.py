@@ -265,9 +265,8 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=_count(1),
         default=1,
         metavar="N",
-        help="processes, no more than there are CPUs (default 1); the result is the same, byte for "
-        "byte. They take seconds to start and read the log each: long searches gain, an "
-        "analysis without its bound does not",
+        help="processes, at most one per CPU (default 1); the result is the same, byte for byte. Long "
+        "searches gain, an analysis without its bound does not",
     )
     group.add_argument(
         "--scheduler",

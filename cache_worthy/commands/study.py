@@ -81,7 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plot", action="store_true", help="run nothing, redraw the figure from --results"
     )
     parser.add_argument(
-        "--figure", metavar="FILE", help="where --plot draws (default: --results with .png)"
+        "--figure",
+        metavar="FILE",
+        help="where --plot draws, as .svg or .png (default: --results with .png)",
     )
     arg.add_output(parser)
 
@@ -102,8 +104,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _redraw(args: argparse.Namespace, results: str) -> int:
+    from cache_worthy.report.picture import require_plot
+    from cache_worthy.report.study import study_picture
     from cache_worthy.study.csv_file import from_csv
-    from cache_worthy.study.plot import plot
 
     measurements = from_csv(Path(results))
     figure = args.figure or str(Path(results).with_suffix(".png"))
@@ -111,9 +114,10 @@ def _redraw(args: argparse.Namespace, results: str) -> int:
         not _same_target(figure, results), f"--figure {figure}: is --results; expected another name"
     )
     # The figure beside the default results is the command's own, like the results.
-    own = args.figure is None and args.results is None
-    check_output(figure, args.force or own, "--figure")
-    plot(measurements, Path(figure))
+    force = args.force or (args.figure is None and args.results is None)
+    check_output(figure, force, "--figure")
+    require_plot(figure, "--figure")
+    write_output(study_picture(measurements, figure), figure, force, flag="--figure")
     note(f"drew {figure} from {results}", args.quiet)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import sys
@@ -158,18 +159,16 @@ def own_policy(policy: object) -> tuple[str, Factory]:
 
 def _imported(spec: str) -> Factory:
     """The factory of a class that is named; errors of its constructor are usage errors."""
-    found = _load(spec)
-
-    def make() -> EvictionPolicy:
-        try:
-            return found()
-        except (Exception, SystemExit) as error:
-            raise UsageError(
-                f"--policy {spec}: {found.__name__}() failed: {told(error)}"
-            ) from error
-
+    make = functools.partial(_made, spec, _load(spec))  # unlike a closure, it can be pickled
     make()
     return make
+
+
+def _made(spec: str, policy: type[EvictionPolicy]) -> EvictionPolicy:
+    try:
+        return policy()
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--policy {spec}: {policy.__name__}() failed: {told(error)}") from error
 
 
 def _load(spec: str) -> type[EvictionPolicy]:
