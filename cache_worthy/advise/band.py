@@ -47,30 +47,22 @@ bound takes a tenth of a second; on 12,031 requests it takes ten times that, at 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """All answers under all members.
-
-    Attributes
-    ----------
-    threshold : float
-        Of "worth changing", repeated from question 5.
-    replays : int
-        Replays run for the band alone; everything else was there or was priced anew.
-    members : tuple of Member
-        The first is the chosen model itself.
-    ceiling : CeilingBand
-    capacity, policy, bound, pin
-        None where question 1 ended the run; ``bound`` also where question 4 was skipped, ``pin``
-        also without a shared prefix.
-    """
+    """All answers under all members."""
 
     threshold: float
+    """Of "worth changing", repeated from question 5."""
     replays: int
+    """Replays run for the band alone; everything else was there or was priced anew."""
     members: tuple[Member, ...]
+    """The first is the chosen model itself."""
     ceiling: CeilingBand
     capacity: CapacityBand | None
+    """This and what follows: None where question 1 ended the run."""
     policy: tuple[PolicyBand, ...] | None
     bound: tuple[BoundBand, ...] | None
+    """None also where question 4 was skipped."""
     pin: PinBand | None
+    """None also without a shared prefix."""
 
 
 @section(

@@ -61,109 +61,73 @@ Compared = Literal["text", "tokens", "text and tokens", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause.
-
-    Attributes
-    ----------
-    name : str
-    known : bool
-        Whether the log has what tells this cause from a first occurrence.
-    requests : int
-        With a block of this cause.
-    blocks : int
-    cost : int
-        FLOPs.
-    fraction : float
-        Of the prefill cost without a cache.
-    example_record : int or None
-        1-based, of the request with the largest part, the earliest of equals.
-    example_block, example_token : int or None
-        Where its part begins: blocks and tokens above.
-    """
+    """One cause."""
 
     name: str
     known: bool
+    """Whether the log has what tells this cause from a first occurrence."""
     requests: int
+    """With a block of this cause."""
     blocks: int
     cost: int
+    """FLOPs."""
     fraction: float
+    """Of the prefill cost without a cache."""
     example_record: int | None
+    """1-based, of the request with the largest part, the earliest of equals."""
     example_block: int | None
+    """Where its part begins: blocks above it."""
     example_token: int | None
+    """Tokens above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Two near-identical beginnings, for an example.
-
-    Attributes
-    ----------
-    record : int
-        1-based, of the first request of this cause that begins so.
-    requests : int
-        Requests of this cause that begin like one earlier prompt but for such a stretch.
-    position : int
-        Characters (tokens where the log has tokens) before the first difference, in the prompt as
-        rendered.
-    unit : {"characters", "tokens"}
-    before, earlier, later : str or None
-        Text before the difference and after it in either; None where it may not be shown.
-    """
+    """Two near-identical beginnings, for an example."""
 
     record: int
+    """1-based, of the first request of this cause that begins so."""
     requests: int
+    """Requests of this cause that begin like one earlier prompt but for such a stretch."""
     position: int
+    """Characters (tokens where the log has tokens) before the first difference, in the prompt as
+    rendered."""
     unit: Literal["characters", "tokens"]
     before: str | None
+    """Text before the difference; None where it may not be shown."""
     earlier: str | None
+    """Text from the difference on, in the earlier prompt."""
     later: str | None
+    """The same in the later prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The missing parts of the ceiling and of the recommended capacity.
-
-    Attributes
-    ----------
-    uncached_cost : int
-        Prefill FLOPs without a cache, of which the fractions are.
-    compared : {"text", "tokens", "text and tokens", "nothing"}
-        What of the prompts could be compared.
-    given_up : bool
-        Whether comparing first blocks ended early, for want of any match.
-    prompts_with_tools : int
-    tools_not_compared : bool
-        Whether there were more lists of tools than are told apart.
-    new : tuple of Cause
-        No cache saves it; the sum is ``missing_cost``.
-    missing_cost : int
-    missing_fraction : float
-        One less the ceiling.
-    policy : str
-    capacity_bytes : int or None
-        The recommended capacity; None where question 1 ended the run.
-    evicted : Cause or None
-    missing_there_cost : int or None
-        What is paid there: ``missing_cost`` and what ``evicted`` costs.
-    missing_there_fraction : float or None
-    beginning : Beginning or None
-        The most frequent of the near-identical ones.
-    """
+    """The missing parts of the ceiling and of the recommended capacity."""
 
     uncached_cost: int
+    """Prefill FLOPs without a cache, of which the fractions are."""
     compared: Compared
+    """What of the prompts could be compared."""
     given_up: bool
+    """Whether comparing first blocks ended early, for want of any match."""
     prompts_with_tools: int
     tools_not_compared: bool
+    """Whether there were more lists of tools than are told apart."""
     new: tuple[Cause, ...]
+    """No cache saves it; the sum is ``missing_cost``."""
     missing_cost: int
     missing_fraction: float
+    """One less the ceiling."""
     policy: str
     capacity_bytes: int | None
+    """The recommended capacity; None where question 1 ended the run."""
     evicted: Cause | None
     missing_there_cost: int | None
+    """What is paid there: ``missing_cost`` and what ``evicted`` costs."""
     missing_there_fraction: float | None
     beginning: Beginning | None
+    """The most frequent of the near-identical ones."""
 
 
 def _compare(document: Reader) -> Quantities:
@@ -205,31 +169,20 @@ def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A log as its causes are counted.
-
-    Attributes
-    ----------
-    forest : Forest
-    table : sequence of int
-        Cumulative cost by depth.
-    paths : sequence of sequence of (int or str)
-        Block ids, request by request, as read.
-    tokens : sequence of int
-        Prompt length of every request.
-    block_tokens : int
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
-    evidence : Evidence
-        Kept while reading.
-    """
+    """A log as its causes are counted."""
 
     forest: Forest
     table: Sequence[int]
+    """Cumulative cost by depth."""
     paths: Sequence[Sequence[BlockId]]
+    """Block ids, request by request, as read."""
     tokens: Sequence[int]
+    """Prompt length of every request."""
     block_tokens: int
     known: Sequence[int]
+    """Of :func:`~cache_worthy.measure.per_request.known_blocks`."""
     evidence: Evidence
+    """Kept while reading."""
 
 
 class _Parts:

@@ -51,34 +51,25 @@ class HitRates:
 
 @dataclass(frozen=True, slots=True)
 class ColdStart:
-    """One capacity.
-
-    Attributes
-    ----------
-    label : str
-        "floor", "recommended", "yours", "working set", several joined by a comma.
-    fraction, bytes, blocks
-        The capacity.
-    cold : HitRates
-        Of all requests, from an empty cache.
-    warm : HitRates
-        Of the second half of them.
-    third_quarter, fourth_quarter : float or None
-        Block rates: how steady the second half is in itself.
-    reached_after, settled_after : int or None
-        Requests served by then; None for never.
-    """
+    """One capacity."""
 
     label: str
+    """"floor", "recommended", "yours", "working set", several joined by a comma."""
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     cold: HitRates
+    """Of all requests, from an empty cache."""
     warm: HitRates
+    """Of the second half of them."""
     third_quarter: float | None
+    """Block rate; with the next: how steady the second half is in itself."""
     fourth_quarter: float | None
     reached_after: int | None
+    """Requests served by then; None for never."""
     settled_after: int | None
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,41 +24,26 @@ from cache_worthy.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may choose.
-
-    Attributes
-    ----------
-    model : Model
-    capacity : callable or None
-        ``capacity(distinct_blocks, block_bytes)`` in bytes, or None.
-    own_policies : mapping of str to callable
-        Factories of the user's policies by display name.
-    top_pins : int
-    skip : frozenset of str
-        Sections to leave out, by their names in ``sections.SECTIONS``.
-    cost_curve : CostCurve or None
-        A measured member of the sensitivity band.
-    sample : float or None
-        Estimate from this share of the log's subtrees.
-    engine : {"generic", "sglang", "vllm"}
-    gpu_gib : float or None
-        Memory of the GPUs of one replica together.
-    sglang_version : str or None
-    show_text : bool
-        Whether a few characters of prompts may stand in the result.
-    """
+    """What a user may choose."""
 
     model: Model = DEFAULT_MODEL
     capacity: Callable[[int, int], int | None] | None = None
+    """``capacity(distinct_blocks, block_bytes)`` in bytes, or None."""
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
+    """Factories of the user's policies by display name."""
     top_pins: int = 5
     skip: frozenset[str] = frozenset()
+    """Sections to leave out, by their names in ``sections.SECTIONS``."""
     cost_curve: CostCurve | None = None
+    """A measured member of the sensitivity band."""
     sample: float | None = None
+    """Estimate from this share of the log's subtrees."""
     engine: Engine = "generic"
     gpu_gib: float | None = None
+    """Memory of the GPUs of one replica together."""
     sglang_version: str | None = None
     show_text: bool = True
+    """Whether a few characters of prompts may stand in the result."""
 
 
 class Context:

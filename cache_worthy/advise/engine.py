@@ -27,47 +27,31 @@ from cache_worthy.sim.sglang.versions import CURRENT, server_for
 
 @dataclass(frozen=True, slots=True)
 class EngineAdvice:
-    """What to do on one engine.
-
-    Attributes
-    ----------
-    engine : {"sglang", "vllm"}
-    server : str
-        The version that the options are those of.
-    options : tuple of EngineOption
-        The default first.
-    at : int
-        Index of the capacity that the verdict is about: the user's, else the recommended.
-    best : str
-        Label of the option to run.
-    saving_cost : int
-        FLOPs that it saves against the default there.
-    saving_fraction : float
-        Of the default's total recompute.
-    verdict : str
-        In words.
-    type_this : str or None
-        The exact options for the command line, or None when there is nothing to set.
-    memory : Memory
-    pins : str
-        Where this engine can hold a prefix, in words.
-    tail_cost_ratio : float or None
-        vLLM: recompute with room for everything, full blocks only, over the same with partial last
-        blocks; over `TAILS_MATTER` the report says so. None for other engines.
-    """
+    """What to do on one engine."""
 
     engine: str
     server: str
+    """The version that the options are those of."""
     options: tuple[EngineOption, ...]
+    """The default first."""
     at: int
+    """Index of the capacity that the verdict is about: the user's, else the recommended."""
     best: str
+    """Label of the option to run."""
     saving_cost: int
+    """FLOPs that it saves against the default there."""
     saving_fraction: float
+    """Of the default's total recompute."""
     verdict: str
+    """In words."""
     type_this: str | None
+    """The exact options for the command line, or None when there is nothing to set."""
     memory: Memory
     pins: str
+    """Where this engine can hold a prefix, in words."""
     tail_cost_ratio: float | None
+    """vLLM: recompute with room for everything, full blocks only, over the same with partial last
+    blocks; over `TAILS_MATTER` the report says so. None for other engines."""
 
 
 def _compare(document: Reader) -> Quantities:

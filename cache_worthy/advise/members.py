@@ -22,79 +22,51 @@ from cache_worthy.measure.replays import Replays
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """One capacity of the policy table under one member.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the working set, as in the policy table.
-    cost_ratios : dict of str to float or None
-        By policy, over that member's compulsory cost.
-    best : str
-        Cheapest policy; the baseline when it ties.
-    saving_fraction : float
-        Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
-        it costs more.
-    """
+    """One capacity of the policy table under one member."""
 
     fraction: float
+    """Of the working set, as in the policy table."""
     cost_ratios: dict[str, float | None]
+    """By policy, over that member's compulsory cost."""
     best: str
+    """Cheapest policy; the baseline when it ties."""
     saving_fraction: float
+    """Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
+    it costs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The answers under one cost function.
-
-    Attributes
-    ----------
-    name : str
-    linear, quadratic : int or None
-        a and b in FLOPs; None for a measured curve, whose unit is the user's.
-    block_bytes : int
-    ceiling : float or None
-    worth_caching : bool
-    recommended_fraction, recommended_bytes, recommended_cost_ratio
-        Question 3 under this member; None where question 1 ended the run.
-    rows : tuple of MemberRow
-        Question 5, at the capacities of the policy table.
-    top_pin : int or None
-        First record of the prefix that protects most; None without a shared prefix.
-    top_pin_depth : int or None
-        Blocks above that prefix.
-    top_pin_protected_fraction : float or None
-    """
+    """The answers under one cost function."""
 
     name: str
     linear: int | None
+    """a in FLOPs; None for a measured curve, whose unit is the user's."""
     quadratic: int | None
+    """b, likewise."""
     block_bytes: int
     ceiling: float | None
     worth_caching: bool
     recommended_fraction: float | None
+    """Question 3 under this member; None where question 1 ended the run."""
     recommended_bytes: int | None
     recommended_cost_ratio: float | None
     rows: tuple[MemberRow, ...]
+    """Question 5, at the capacities of the policy table."""
     top_pin: int | None
+    """First record of the prefix that protects most; None without a shared prefix."""
     top_pin_depth: int | None
+    """Blocks above that prefix."""
     top_pin_protected_fraction: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the analysis answered, and every cost function is asked again.
-
-    Attributes
-    ----------
-    replays : Replays
-    points : sequence of CapacityPoint
-        Of the capacity curve.
-    table : PolicyTable
-    """
+    """What the analysis answered, and every cost function is asked again."""
 
     replays: Replays
     points: Sequence[CapacityPoint]
+    """Of the capacity curve."""
     table: PolicyTable
 
 

@@ -30,65 +30,45 @@ CONTEXT_TOKENS: Mapping[Model, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The KV bytes that the verdict is about, as flags of the engine.
-
-    Attributes
-    ----------
-    recommended_bytes : int
-        Of question 3.
-    asked_bytes : int or None
-        The user's own capacity.
-    kv_bytes, kv_tokens : int
-        What the flags are for: the user's capacity; without one the recommendation, or what the
-        GPU has room for if that is less.
-    weights_bytes : int
-        Two bytes a parameter.
-    floor_bytes : int
-        Of question 2.
-    gpu_bytes : int or None
-        As given by the user.
-    room_bytes : int or None
-        What 90 percent of the GPU leaves for KV after the weights (may be negative).
-    fraction : float or None
-        (weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size
-        or room for it.
-    fits : bool or None
-        Whether that room holds ``floor_bytes``.
-    holds : bool or None
-        Whether it holds ``kv_bytes``.
-    default_fraction : float
-        What the engine takes by itself, near enough.
-    default_holds : bool or None
-        Whether that is enough, so that there is nothing to set.
-    max_model_len : int or None
-        What vLLM must be told so that it starts on ``kv_tokens`` alone; None where nothing need
-        be said, or nothing can.
-    flags : tuple of str
-        What to type; alternatives of each other. Where the default holds it, only what the
-        default needs to start.
-    minimum : tuple of str
-        Where the default holds it: the least that the flags may be set to.
-    left_out : tuple of str
-        What the translation does not know.
-    """
+    """The KV bytes that the verdict is about, as flags of the engine."""
 
     recommended_bytes: int
+    """Of question 3."""
     asked_bytes: int | None
+    """The user's own capacity."""
     kv_bytes: int
+    """What the flags are for: the user's capacity; without one the recommendation, or what the GPU
+    has room for if that is less."""
     kv_tokens: int
     weights_bytes: int
+    """Two bytes a parameter."""
     floor_bytes: int
+    """Of question 2."""
     gpu_bytes: int | None
+    """As given by the user."""
     room_bytes: int | None
+    """What 90 percent of the GPU leaves for KV after the weights (may be negative)."""
     fraction: float | None
+    """(weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size or
+    room for it."""
     fits: bool | None
+    """Whether that room holds ``floor_bytes``."""
     holds: bool | None
+    """Whether it holds ``kv_bytes``."""
     default_fraction: float
+    """What the engine takes by itself, near enough."""
     default_holds: bool | None
+    """Whether that is enough, so that there is nothing to set."""
     max_model_len: int | None
+    """What vLLM must be told so that it starts on ``kv_tokens`` alone; None where nothing need be
+    said, or nothing can."""
     flags: tuple[str, ...]
+    """What to type; alternatives of each other. Where the default holds it, only what the default
+    needs to start."""
     minimum: tuple[str, ...]
+    """Where the default holds it: the least that the flags may be set to."""
     left_out: tuple[str, ...]
+    """What the translation does not know."""
 
 
 def weights_bytes(model: Model) -> int:
@@ -103,22 +83,16 @@ def gpu_room(model: Model, gpu_gib: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is asked of the memory, in bytes of KV cache.
-
-    Attributes
-    ----------
-    asked : int or None
-        The user's own capacity.
-    recommended, floor : int
-        Of questions 3 and 2.
-    longest : int
-        Tokens of the deepest request, prompt and output.
-    """
+    """What is asked of the memory, in bytes of KV cache."""
 
     asked: int | None
+    """The user's own capacity."""
     recommended: int
+    """Of questions 3 and 2."""
     floor: int
+    """Of questions 3 and 2."""
     longest: int
+    """Tokens of the deepest request, prompt and output."""
 
 
 @dataclass(frozen=True, slots=True)

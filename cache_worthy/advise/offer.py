@@ -11,54 +11,36 @@ from cache_worthy.sim.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class EngineOption:
-    """One thing that can be set on the engine, or that it does by itself.
-
-    Attributes
-    ----------
-    label : str
-        As the table shows it.
-    flag : str or None
-        What to type; None where there is nothing to type.
-    default : bool
-        What the engine does unless told otherwise.
-    total_cost : tuple of int
-        Recompute at each capacity of the table.
-    cost_ratio : tuple of float or None
-        Over the compulsory minimum.
-    token_hit_rate : tuple of float or None
-        By token, cold, whole log.
-    note : str
-        What the reader must know about this row, or "".
-    """
+    """One thing that can be set on the engine, or that it does by itself."""
 
     label: str
+    """As the table shows it."""
     flag: str | None
+    """What to type; None where there is nothing to type."""
     default: bool
+    """What the engine does unless told otherwise."""
     total_cost: tuple[int, ...]
+    """Recompute at each capacity of the table."""
     cost_ratio: tuple[float | None, ...]
+    """Over the compulsory minimum."""
     token_hit_rate: tuple[float | None, ...]
+    """By token, cold, whole log."""
     note: str
+    """What the reader must know about this row, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A log as a server sees it.
-
-    Attributes
-    ----------
-    forest : Forest
-    lengths, priorities : sequence of int
-        Prompt tokens and priority of each request.
-    block_tokens : int
-    from_text : bool
-        Whether the blocks were cut here, so that another ``--block-size`` can be asked for.
-    """
+    """A log as a server sees it."""
 
     forest: Forest
     lengths: Sequence[int]
+    """Prompt tokens and priority of each request."""
     priorities: Sequence[int]
+    """Prompt tokens and priority of each request."""
     block_tokens: int
     from_text: bool
+    """Whether the blocks were cut here, so that another ``--block-size`` can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,39 +21,26 @@ from cache_worthy.sim.forest import Forest
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One shared prefix.
-
-    Attributes
-    ----------
-    references : int
-        Requests that contain it.
-    depth : int
-        Blocks above it.
-    blocks : int
-        Blocks of its own.
-    subtree_blocks : int
-        Blocks at or below it.
-    first_request : int
-        1-based position in the log of the first request that contains it.
-    last_block_id : int or str
-        Id in the log of its deepest block.
-    pin_bytes : int
-        KV to hold, ancestors included: a prefix whose own prefix left is unreachable.
-    protected_cost : int
-        ``(references - 1) * cost`` in FLOPs, a ceiling.
-    protected_fraction : float
-        Of the log's avoidable recompute.
-    """
+    """One shared prefix."""
 
     references: int
+    """Requests that contain it."""
     depth: int
+    """Blocks above it."""
     blocks: int
+    """Blocks of its own."""
     subtree_blocks: int
+    """Blocks at or below it."""
     first_request: int
+    """1-based position in the log of the first request that contains it."""
     last_block_id: int | str
+    """Id in the log of its deepest block."""
     pin_bytes: int
+    """KV to hold, ancestors included: a prefix whose own prefix left is unreachable."""
     protected_cost: int
+    """``(references - 1) * cost`` in FLOPs, a ceiling."""
     protected_fraction: float
+    """Of the log's avoidable recompute."""
 
 
 @dataclass(frozen=True, slots=True)

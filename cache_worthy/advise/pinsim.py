@@ -44,64 +44,44 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PinGain:
-    """The two replays compared.
-
-    Attributes
-    ----------
-    total : Change
-        All requests; the sum of ``pinned`` and ``rest``.
-    pinned, rest : Change
-        Recompute of the pinned blocks and of all others.
-    outside : Change
-        Of the requests that go through no pinned block.
-    outside_requests : int
-    saved_cost : int
-        FLOPs of all recompute; negative where pinning costs.
-    saved_fraction : float
-        Of the recompute without pins.
-    of_ceiling : float or None
-        ``saved_cost`` over what question 6 gives as its ceiling.
-    """
+    """The two replays compared."""
 
     total: Change
+    """All requests; the sum of ``pinned`` and ``rest``."""
     pinned: Change
+    """Recompute of the pinned blocks."""
     rest: Change
+    """Recompute of all other blocks."""
     outside: Change
+    """Of the requests that go through no pinned block."""
     outside_requests: int
     saved_cost: int
+    """FLOPs of all recompute; negative where pinning costs."""
     saved_fraction: float
+    """Of the recompute without pins."""
     of_ceiling: float | None
+    """``saved_cost`` over what question 6 gives as its ceiling."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinSim:
-    """The simulation of question 6.
-
-    Attributes
-    ----------
-    policy : str
-    label : str
-        "yours" or "recommended".
-    bytes, blocks
-        The capacity.
-    prefixes : int
-    pinned_bytes, need_bytes : int
-        What the pins take, and the least capacity that serves the log beside them.
-    gain : PinGain or None
-        None where that does not fit.
-    verdict : str
-        In words.
-    """
+    """The simulation of question 6."""
 
     policy: str
     label: str
+    """"yours" or "recommended"."""
     bytes: int
+    """The capacity."""
     blocks: int
     prefixes: int
     pinned_bytes: int
+    """What the pins take."""
     need_bytes: int
+    """The least capacity that serves the log beside them."""
     gain: PinGain | None
+    """None where that does not fit."""
     verdict: str
+    """In words."""
 
 
 @section(

@@ -37,33 +37,23 @@ class PolicyCell:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """All policies at one capacity, and the verdict.
-
-    Attributes
-    ----------
-    fraction, bytes, blocks
-        The capacity.
-    label : str
-        "floor", "recommended", "yours", several joined by a comma, or "".
-    best : str
-        The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
-        across the sensitivity band, where there is one.
-    saving_cost : int
-        FLOPs that ``best`` saves against the baseline.
-    saving_fraction : float
-        Of the baseline's total recompute.
-    verdict : str
-        In words.
-    """
+    """All policies at one capacity, and the verdict."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     label: str
+    """"floor", "recommended", "yours", several joined by a comma, or ""."""
     best: str
+    """The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
+    across the sensitivity band, where there is one."""
     saving_cost: int
+    """FLOPs that ``best`` saves against the baseline."""
     saving_fraction: float
+    """Of the baseline's total recompute."""
     verdict: str
+    """In words."""
     cells: tuple[PolicyCell, ...]
 
 
@@ -80,21 +70,14 @@ class PolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The table under the chosen model alone.
-
-    Attributes
-    ----------
-    table : PolicyTable
-        Of policies that tie for the cheapest it names the first.
-    yours : int or None
-        The user's own capacity in bytes, or what the GPU given has room for.
-    chosen : int
-        The capacity that verdicts are about: ``yours``, else the recommended one.
-    """
+    """The table under the chosen model alone."""
 
     table: PolicyTable
+    """Of policies that tie for the cheapest it names the first."""
     yours: int | None
+    """The user's own capacity in bytes, or what the GPU given has room for."""
     chosen: int
+    """The capacity that verdicts are about: ``yours``, else the recommended one."""
 
 
 @section("policy_table", needs=("workload", "capacity"), shown=False)

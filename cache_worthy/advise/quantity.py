@@ -31,25 +31,16 @@ TITLES = (WORKLOAD, CAPACITY, RECOVERABLE, POLICY, SINGLE_REQUESTS, MISSES)
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value of one document.
-
-    Attributes
-    ----------
-    name : str
-    unit : {"count", "bytes", "share", "ratio", "words"}
-    value : int, float, str or None
-    spread : tuple of float, frozenset of str or None
-        From the least to the largest value, or the names, that its own log allows; None where
-        nothing is known of it.
-    answer : str
-        The beginning of a sentence that says how it changed, for the answers; else "".
-    """
+    """A value of one document."""
 
     name: str
     unit: Unit
     value: Value
     spread: Spread | None = field(default=None, kw_only=True)
+    """From the least to the largest value, or the names, that its own log allows; None where
+    nothing is known of it."""
     answer: str = field(default="", kw_only=True)
+    """The beginning of a sentence that says how it changed, for the answers; else ""."""
 
 
 Quantities = Iterable[tuple[str, Quantity]]

@@ -38,47 +38,39 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Recoverable:
-    """Question 4 at one capacity; costs in exact FLOPs, shares of lru's excess over compulsory.
-
-    Attributes
-    ----------
-    fraction, bytes, blocks
-        The capacity.
-    lru_cost, lower_bound, feasible_cost, best_cost : int
-        Of lru, the certified bound, the best clairvoyant schedule found, the best shipped policy.
-    lower_bound_ratio, feasible_ratio : float
-        Over compulsory.
-    recoverable_fraction : float
-        ``1 - lower_bound / lru_cost``: at most this share of lru's cost can go.
-    only_memory, undecided, foresight, best_shipped : float or None
-        Shares of the excess; None where there is none.
-    best_policy : str
-    word : str
-        "capacity-bound", "policy-bound" or "nothing to recover".
-    verdict : str
-    certified : bool
-        Always true, and the schema says so: a bound not verified in exact integers is not given.
-    solver : str
-    """
+    """Question 4 at one capacity; costs in exact FLOPs, shares of lru's excess over compulsory."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     lru_cost: int
     lower_bound: int
+    """The certified one."""
     lower_bound_ratio: float | None
+    """Over compulsory."""
     feasible_cost: int
+    """Of the best clairvoyant schedule that was found."""
     feasible_ratio: float | None
+    """Over compulsory."""
     best_policy: str
     best_cost: int
+    """Of the best shipped policy."""
     recoverable_fraction: float
+    """``1 - lower_bound / lru_cost``: at most this share of lru's cost can go."""
     only_memory: float | None
+    """Share of the excess that only more memory recovers; None without an excess."""
     undecided: float | None
+    """Share of the excess between the bound and the schedule that was found."""
     foresight: float | None
+    """Share of the excess that a schedule that knows the future recovers."""
     best_shipped: float | None
+    """Share of the excess that the best shipped policy recovers."""
     word: str
+    """"capacity-bound", "policy-bound" or "nothing to recover"."""
     verdict: str
     certified: Literal[True]
+    """Always true, and the schema says so: a bound not verified in exact integers is not given."""
     policy_class: str
     solver: str
 
@@ -94,21 +86,16 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """What is known of the optimum at one capacity, in exact FLOPs.
-
-    Attributes
-    ----------
-    compulsory, lower, feasible : int
-        Every block once, the certified bound, the best clairvoyant schedule found.
-    policy_class : str
-        The policies that the bound covers.
-    solver : str
-    """
+    """What is known of the optimum at one capacity, in exact FLOPs."""
 
     compulsory: int
+    """Every block once."""
     lower: int
+    """The certified bound."""
     feasible: int
+    """The best clairvoyant schedule that was found."""
     policy_class: str
+    """The policies that the bound covers."""
     solver: str
 
 

@@ -44,68 +44,48 @@ class CapacityBand:
 
 @dataclass(frozen=True, slots=True)
 class PolicyBand:
-    """Question 5 over the family, at one capacity.
-
-    Attributes
-    ----------
-    fraction, bytes, label
-        The capacity, as in the policy table.
-    best : str or None
-        The policy that no other beats under any member; None if there is none.
-    tied : tuple of str
-        Without such a policy, those that are cheapest under some member.
-    tiers : tuple of tuple of str
-        The part of the ranking on which all members agree: every policy of a tier costs no more
-        than every policy of the tiers after it, under every member. Cheapest first.
-    candidate : str or None
-        The policy that the analysis would change to, of those that tie for the cheapest ``best``;
-        None where it stays with the baseline, and the saving is then that of each member's own
-        cheapest.
-    saving_low, saving_high : float
-        Over the members, ``MemberRow.saving_fraction``.
-    worth_changing : {"all", "some", "none"}
-        Members whose saving reaches the threshold of question 5.
-    flips : tuple of str
-        Members that answer "change the policy?" otherwise than the analysis.
-    verdict : str
-    """
+    """Question 5 over the family, at one capacity."""
 
     fraction: float
+    """Of the working set; this and the next two as in the policy table."""
     bytes: int
     label: str
     best: str | None
+    """The policy that no other beats under any member; None if there is none."""
     tied: tuple[str, ...]
+    """Without such a policy, those that are cheapest under some member."""
     tiers: tuple[tuple[str, ...], ...]
+    """The part of the ranking on which all members agree: every policy of a tier costs no more than
+    every policy of the tiers after it, under every member. Cheapest first."""
     candidate: str | None
+    """The policy that the analysis would change to, of those that tie for the cheapest ``best``;
+    None where it stays with the baseline, and the saving is then that of each member's own
+    cheapest."""
     saving_low: float
+    """The least ``MemberRow.saving_fraction`` of a member."""
     saving_high: float
+    """The largest."""
     worth_changing: Reach
+    """Members whose saving reaches the threshold of question 5."""
     flips: tuple[str, ...]
+    """Members that answer "change the policy?" otherwise than the analysis."""
     verdict: str
 
 
 @dataclass(frozen=True, slots=True)
 class BoundBand:
-    """Question 4 at one capacity.
-
-    Attributes
-    ----------
-    fraction, bytes
-        The capacity.
-    word : str
-        As the analysis says.
-    reach : str
-        "every cost function" where that follows by an argument, "recomputed" under every member,
-        or "not recomputed" (the log is long, and nothing is known).
-    flips : tuple of str
-        Members under which a recomputed word is another.
-    """
+    """Question 4 at one capacity."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     word: str
+    """As the analysis says."""
     reach: BoundReach
+    """"every cost function" where that follows by an argument, "recomputed" under every member, or
+    "not recomputed" (the log is long, and nothing is known)."""
     flips: tuple[str, ...]
+    """Members under which a recomputed word is another."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,35 +39,12 @@ class SavingEstimate:
 
 @dataclass(frozen=True, slots=True)
 class SampleReport:
-    """What stands behind every estimated figure.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the subtrees, as asked for.
-    seed : int
-        Of the hash.
-    subtrees, kept_subtrees, requests, kept_requests, blocks, kept_blocks : int
-    shared_blocks : int
-        Kept whatever the hash says.
-    scale : float
-        Of the capacity beyond the shared blocks.
-    least_bytes : int
-        The least capacity that the sample answers.
-    method : str
-        Of the errors.
-    curve : tuple of Estimate
-        The points of the capacity curve.
-    savings : tuple of SavingEstimate
-        The columns of the policy table.
-    whole_log : tuple of str
-        Fields that are not estimated.
-    not_answered : tuple of str
-        Sections that a sample leaves out.
-    """
+    """What stands behind every estimated figure."""
 
     fraction: float
+    """Of the subtrees, as asked for."""
     seed: int
+    """Of the hash."""
     subtrees: int
     kept_subtrees: int
     requests: int
@@ -75,13 +52,21 @@ class SampleReport:
     blocks: int
     kept_blocks: int
     shared_blocks: int
+    """Kept whatever the hash says."""
     scale: float
+    """Of the capacity beyond the shared blocks."""
     least_bytes: int
+    """The least capacity that the sample answers."""
     method: str
+    """Of the errors."""
     curve: tuple[Estimate, ...]
+    """The points of the capacity curve."""
     savings: tuple[SavingEstimate, ...]
+    """The columns of the policy table."""
     whole_log: tuple[str, ...]
+    """Fields that are not estimated."""
     not_answered: tuple[str, ...]
+    """Sections that a sample leaves out."""
 
 
 @section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)

@@ -21,44 +21,32 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Section(Generic[R]):
-    """One part of an analysis.
-
-    Attributes
-    ----------
-    name : str
-        The field of the document.
-    result : type
-        What it measures; a class of its own, by which ``Analysis.of`` finds it.
-    measure : callable
-        ``measure(context, *needs, *wants)``: the result, or None where there is nothing to say.
-    title : str
-        Of its part of the report.
-    place : int
-        Of its part in the report, ascending.
-    needs, wants : tuple of str
-        Sections whose results it takes, in this order. Without one that it needs it is not measured;
-        one that it wants may be None.
-    skip : str
-        What the help of ``--skip`` says of it; "" for a section that is always measured.
-    gated : bool
-        Measured only where question 1 says that caching is worth it.
-    shown : bool
-        False for an intermediate: in no document, and measured where a section needs it.
-    compare : callable
-        Its quantities in a document; unless given, the fields of its result that are numbers.
-    """
+    """One part of an analysis."""
 
     name: str
+    """The field of the document."""
     result: type[R]
+    """What it measures; a class of its own, by which ``Analysis.of`` finds it."""
     measure: Callable[..., R | None]
+    """``measure(context, *needs, *wants)``: the result, or None where there is nothing to say."""
     title: str = ""
+    """Of its part of the report."""
     place: int = 0
+    """Of its part in the report, ascending."""
     needs: tuple[str, ...] = ()
+    """Sections whose results it takes, in this order. Without one that it needs it is not measured;
+    one that it wants may be None."""
     wants: tuple[str, ...] = ()
+    """Sections whose results it takes, in this order. Without one that it needs it is not measured;
+    one that it wants may be None."""
     skip: str = ""
+    """What the help of ``--skip`` says of it; "" for a section that is always measured."""
     gated: bool = True
+    """Measured only where question 1 says that caching is worth it."""
     shown: bool = True
+    """False for an intermediate: in no document, and measured where a section needs it."""
     compare: Compare = nothing
+    """Its quantities in a document; unless given, the fields of its result that are numbers."""
 
     @property
     def optional(self) -> bool:

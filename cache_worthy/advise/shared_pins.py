@@ -23,20 +23,12 @@ class SharedPin:
 
 @dataclass(frozen=True, slots=True)
 class SharedPins:
-    """Question 6 of both.
-
-    Attributes
-    ----------
-    comparable : bool
-        Whether equal block ids mean equal prefixes.
-    reason : str
-        Why, or why not.
-    listed_a, listed_b : int
-    shared : tuple of SharedPin
-    """
+    """Question 6 of both."""
 
     comparable: bool
+    """Whether equal block ids mean equal prefixes."""
     reason: str
+    """Why, or why not."""
     listed_a: int
     listed_b: int
     shared: tuple[SharedPin, ...]

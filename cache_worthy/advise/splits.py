@@ -47,37 +47,14 @@ RULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The answers on one part of the log.
-
-    Attributes
-    ----------
-    name : str
-        "whole", "half 1" ... "quarter 4".
-    first_request, last_request : int
-        1-based positions in the replayed order, both included.
-    requests, distinct_blocks, working_set_bytes, floor_bytes : int
-    ceiling : float or None
-    worth_caching : bool
-    recommended_fraction, recommended_bytes, recommended_cost_ratio
-        Question 3; the fraction is of the part's own working set. None where it is not worth
-        caching, as is what follows.
-    best_policy : str or None
-        Cheapest at the recommended capacity; the baseline when it ties, and of others that tie
-        the one that the whole log would change to.
-    saving_fraction : float or None
-        What that policy saves against the baseline.
-    change_to : str or None
-        That policy where it saves enough to change, else None.
-    whole_cost_ratio : float or None
-        What the capacity that the whole log asks for costs on this part, under the baseline, over
-        the part's compulsory cost.
-    whole_saving_fraction : float or None
-        What the policy to change to by the whole log would save there; None where it stays.
-    """
+    """The answers on one part of the log."""
 
     name: str
+    """"whole", "half 1" ... "quarter 4"."""
     first_request: int
+    """1-based position in the replayed order."""
     last_request: int
+    """Included."""
     requests: int
     distinct_blocks: int
     working_set_bytes: int
@@ -85,41 +62,40 @@ class Part:
     ceiling: float | None
     worth_caching: bool
     recommended_fraction: float | None
+    """Of the part's own working set; None where it is not worth caching, as is what follows."""
     recommended_bytes: int | None
     recommended_cost_ratio: float | None
     best_policy: str | None
+    """Cheapest at the recommended capacity; the baseline when it ties, and of others that tie the
+    one that the whole log would change to."""
     saving_fraction: float | None
+    """What that policy saves against the baseline."""
     change_to: str | None
+    """That policy where it saves enough to change, else None."""
     whole_cost_ratio: float | None
+    """What the capacity that the whole log asks for costs on this part, under the baseline, over
+    the part's compulsory cost."""
     whole_saving_fraction: float | None
+    """What the policy to change to by the whole log would save there; None where it stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The answers over time.
-
-    Attributes
-    ----------
-    definition : str
-    rules : dict of str to str
-        What agreement means, by verdict.
-    whole_bytes : int
-        The capacity that the whole log asks for.
-    whole_change_to : str or None
-        The policy to change to there, or None.
-    parts : tuple of Part
-        The whole log first, then halves, then quarters (where there are four requests).
-    agree, disagree : tuple of str
-        Verdicts of ``rules``.
-    """
+    """The answers over time."""
 
     definition: str
     rules: dict[str, str]
+    """What agreement means, by verdict."""
     whole_bytes: int
+    """The capacity that the whole log asks for."""
     whole_change_to: str | None
+    """The policy to change to there, or None."""
     parts: tuple[Part, ...]
+    """The whole log first, then halves, then quarters (where there are four requests)."""
     agree: tuple[str, ...]
+    """Verdicts of ``rules``."""
     disagree: tuple[str, ...]
+    """The other ones."""
 
 
 @section(

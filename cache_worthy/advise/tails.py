@@ -52,36 +52,27 @@ class TailKind:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Recompute of single requests under one policy.
-
-    Attributes
-    ----------
-    policy : str
-    p50, p95, p99, max : int
-        FLOPs of one request; nearest rank, so each is some request's own.
-    own_p50, own_p95, own_p99, own_max : float or None
-        Recompute over the request's compulsory part, over the requests that have one.
-    tail_requests : int
-        Requests of the tail; fewer than its percent where fewer recompute anything.
-    tail_cost, tail_evicted_cost : int
-        Recompute of the tail, and the part of it that had been in the cache.
-    deep, cold, first : TailKind
-        ``cold`` and ``first`` sum to the tail; ``deep`` lies across them.
-    """
+    """Recompute of single requests under one policy."""
 
     policy: str
     p50: int
+    """FLOPs of one request, as p95, p99 and max; by nearest rank, so each is some request's own."""
     p95: int
     p99: int
     max: int
     own_p50: float | None
+    """Recompute over the request's compulsory part, of the requests that have one; likewise."""
     own_p95: float | None
     own_p99: float | None
     own_max: float | None
     tail_requests: int
+    """Requests of the tail; fewer than its percent where fewer recompute anything."""
     tail_cost: int
+    """Recompute of the tail."""
     tail_evicted_cost: int
+    """The part of it that had been in the cache."""
     deep: TailKind
+    """These may be of either of the next two kinds, which sum to the tail."""
     cold: TailKind
     first: TailKind
 
@@ -99,20 +90,12 @@ class TailsAt:
 
 @dataclass(frozen=True, slots=True)
 class Tails:
-    """The tails at the recommended capacity and, where given, the user's own.
-
-    Attributes
-    ----------
-    rule : str
-    requests : int
-    deep_over_blocks : int
-        Paths longer than this are deep.
-    capacities : tuple of TailsAt
-    """
+    """The tails at the recommended capacity and, where given, the user's own."""
 
     rule: str
     requests: int
     deep_over_blocks: int
+    """Paths longer than this are deep."""
     capacities: tuple[TailsAt, ...]
 
 

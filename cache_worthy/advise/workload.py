@@ -88,19 +88,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Question 1.
-
-    Attributes
-    ----------
-    ceiling : float or None
-        Share of the uncached prefill cost that an unlimited cache removes; no capacity and no
-        policy removes more. None without blocks.
-    worth_caching : bool
-    threshold : float
-    rule : str
-    """
+    """Question 1."""
 
     ceiling: float | None
+    """Share of the uncached prefill cost that an unlimited cache removes; no capacity and no policy
+    removes more. None without blocks."""
     worth_caching: bool
     threshold: float
     rule: str
