@@ -6,6 +6,7 @@ Nothing here decides what to evict; it reads, replays and compares. Each answer 
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from graphlib import TopologicalSorter
@@ -141,13 +142,8 @@ def analyze(
     UsageError
         If the chosen capacity is under the floor.
     """
-    context = Context(
-        log,
-        options or Options(),
-        step=step,
-        workers=workers,
-        skippable=sections.skippable(),
-    )
+    skippable = sections.skippable()
+    context = Context(log, options, step=step, workers=workers, skippable=skippable)
     results: dict[str, Any] = {}
     for one in _ordered(sections.SECTIONS):
         results[one.name] = None
@@ -156,10 +152,33 @@ def analyze(
                 step(one.title)
             taken = (results[name] for name in (*one.needs, *one.wants))
             results[one.name] = one.measure(context, *taken)
-    return Analysis(_parameters(context, _skipped(context, results)), _input(context), results)
+    options, forest = context.options, context.forest
+    parameters = _from(
+        Parameters,
+        options,
+        chars_per_token=log.chars_per_token,
+        capacity_bytes=context.chosen,
+        own_policies=tuple(options.own_policies),
+        pins=options.top_pins,
+        skip=tuple(sorted(_skipped(context, results))),
+    )
+    read = _from(
+        Input,
+        log,
+        requests=len(log.requests),
+        skipped_truncated_lines=log.skipped_truncated,
+        ids_reinterned=forest.reinterned,
+    )
+    return Analysis(parameters, read, results)
 
 
-def _ordered(all_of: tuple[Section[Any], ...]) -> Iterator[Section[Any]]:
+def _from(kind: Callable[..., R], source: object, **others: object) -> R:
+    """The fields that ``source`` has too, and the others."""
+    names = typing.get_type_hints(kind).keys() - others
+    return kind(**{name: getattr(source, name) for name in names}, **others)
+
+
+def _ordered(all_of: Sequence[Section]) -> Iterator[Section]:
     """The sections, each after those that it takes results of; what can be left out after ``worth``."""
     named = {one.name: one for one in all_of}
     before = {
@@ -168,7 +187,7 @@ def _ordered(all_of: tuple[Section[Any], ...]) -> Iterator[Section[Any]]:
     return (named[name] for name in TopologicalSorter(before).static_order())
 
 
-def _runs(one: Section[Any], context: Context, results: Mapping[str, Any]) -> bool:
+def _runs(one: Section, context: Context, results: Mapping[str, Any]) -> bool:
     """Whether a section is measured; an intermediate where one that needs it is."""
     if one.gated and not results["worth"].worth_caching:
         return False
@@ -183,43 +202,3 @@ def _skipped(context: Context, results: Mapping[str, Any]) -> frozenset[str]:
     """The sections that are left out: all that can be where a sample stands for the log."""
     sampled = (context.options.sample or 1) < 1 and results["worth"].worth_caching
     return frozenset(context.skippable) if sampled else context.options.skip
-
-
-def _parameters(context: Context, skipped: frozenset[str]) -> Parameters:
-    options = context.options
-    return Parameters(
-        model=options.model,
-        chars_per_token=context.log.chars_per_token,
-        capacity_bytes=context.chosen,
-        own_policies=tuple(options.own_policies),
-        pins=options.top_pins,
-        skip=tuple(sorted(skipped)),
-        cost_curve=options.cost_curve,
-        engine=options.engine,
-        gpu_gib=options.gpu_gib,
-        sglang_version=options.sglang_version,
-        show_text=options.show_text,
-    )
-
-
-def _input(context: Context) -> Input:
-    log = context.log
-    return Input(
-        source=log.source,
-        sha256=log.sha256,
-        format=log.format,
-        field=log.field,
-        requests=len(log.requests),
-        skipped_truncated_lines=log.skipped_truncated,
-        length_mismatches=log.length_mismatches,
-        block_tokens=log.block_tokens,
-        chars_per_block=log.chars_per_block,
-        ids_reinterned=context.forest.reinterned,
-        records=log.records,
-        order=log.order,
-        moved=log.moved,
-        tokenizer=log.tokenizer,
-        template=log.template,
-        models=log.models,
-        salts=log.salts,
-    )

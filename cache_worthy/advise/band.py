@@ -13,13 +13,13 @@ what is priced anew equals a replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.family import CostMember
-from cache_worthy.advise.members import Asked, Member, agreed, answers, member
+from cache_worthy.advise.members import Member, agreed, answers, member
 from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
 from cache_worthy.advise.quantity import nothing
 from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
@@ -35,10 +35,8 @@ from cache_worthy.advise.robustness import (
     pin_band,
     policy_bands,
 )
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.forest import Forest
-from cache_worthy.workers import SERIAL, Workers
 
 RECOMPUTE_REQUESTS = 2000
 """Question 4 is asked again under every member in logs of at most this many requests: there a
@@ -65,7 +63,7 @@ class Band:
     """None also without a shared prefix."""
 
 
-@section(
+@Section(
     "band",
     wants=("capacity", "policy_table", "recoverable"),
     title="Sensitivity",
@@ -80,18 +78,38 @@ def band(
     policies: Policies | None,
     brackets: Brackets | None,
 ) -> Band:
-    """The answers again under every cost function; the ceiling alone where question 1 ends the run."""
-    if curve is None or policies is None:
-        return measure_band(context.members, context.forest, None, step=context.step)
-    table = policies.table
-    return measure_band(
-        context.members,
-        context.forest,
-        Asked(context.replays, curve.points, table),
-        recovery=None if brackets is None else recovery_of(table, brackets),
-        again=_question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None,
-        step=context.step,
-        workers=context.workers,
+    """The answers again under every cost function; the ceiling alone where question 1 ends the run.
+
+    Time: under every member but the first, one replay per policy that weighs costs and capacity of
+    the table. lru, under which the capacity curve is measured, decides by time alone and is priced
+    anew; a member with other bytes per block holds the same number of blocks.
+    """
+    asked = None if policies is None else policies.table
+    base = None if asked is None else context.replays
+    found, count = [], 0
+    for of in context.members:
+        context.step(f"sensitivity: {of.name}")
+        mine = base
+        if mine is None or of is not context.members[0]:
+            own, workers = context.options.own_policies, context.workers
+            mine = Replays(context.forest, of.size, of.cost, own=own, workers=workers, base=base)
+        before = mine.count
+        found.append(answers(context, of, mine, curve=curve, table=asked))
+        count += mine.count - before
+    theirs = [there.table for there in found if there.table is not None]
+    table = None if asked is None else agreed(asked, theirs)
+    shown = tuple(member(there, table) for there in found)
+    recovery = None if asked is None or brackets is None else recovery_of(asked, brackets)
+    again = _question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None
+    return Band(
+        threshold=WORTH_CHANGING,
+        replays=count,
+        members=shown,
+        ceiling=ceiling_band(shown),
+        capacity=capacity_band([there.curve for there in found if there.curve is not None], shown),
+        policy=None if table is None else policy_bands(table, theirs, shown),
+        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
+        pin=None if table is None else pin_band(shown),
     )
 
 
@@ -99,71 +117,9 @@ def _question_4(context: Context) -> Callable[[CostMember, PolicyTable], Recover
     """Question 4 under another cost function, at the capacities of its own table."""
 
     def again(of: CostMember, table: PolicyTable) -> Recovery:
-        brackets = measure_brackets(
-            context.paths,
-            of.cost.cumulative(context.forest.depth),
-            [row.blocks for row in table.rows],
-            step=lambda text: context.step(f"sensitivity, {of.name}: {text}"),
-            workers=context.workers,
-        )
+        costs = of.cost.cumulative(context.forest.depth)
+        blocks = [row.blocks for row in table.rows]
+        brackets = measure_brackets(context, costs, blocks, about=f"sensitivity, {of.name}: ")
         return recovery_of(table, brackets)
 
     return again
-
-
-def measure_band(
-    members: Sequence[CostMember],
-    forest: Forest,
-    asked: Asked | None,
-    *,
-    recovery: Recovery | None = None,
-    again: Callable[[CostMember, PolicyTable], Recovery] | None = None,
-    step: Callable[[str], None] = lambda text: None,
-    workers: Workers = SERIAL,
-) -> Band:
-    """Answer the questions again under every member.
-
-    Parameters
-    ----------
-    members : sequence of CostMember
-        Of ``family``; the first is what the analysis itself counted with.
-    forest : Forest
-    asked : Asked or None
-        What the analysis answered; None where question 1 ended the run, and then only the ceiling
-        is asked again.
-    recovery : Recovery or None
-        Question 4 of the analysis.
-    again : callable or None
-        Question 4 under another member; None to leave it.
-
-    Notes
-    -----
-    Time: under every member but the first, one replay per policy that weighs costs and capacity of
-    the table. lru, under which the capacity curve is measured, decides by time alone and is priced
-    anew; a member with other bytes per block holds the same number of blocks.
-    """
-    found, count = [], 0
-    base = None if asked is None else asked.replays
-    for of in members:
-        step(f"sensitivity: {of.name}")
-        mine = base
-        if mine is None or of is not members[0]:
-            own = None if base is None else base.own
-            mine = Replays(forest, of.size, of.cost, own=own, workers=workers, base=base)
-        before = mine.count
-        found.append(answers(of, mine, asked, step=step))
-        count += mine.count - before
-    theirs = [there.table for there in found if there.table is not None]
-    table = None if asked is None else agreed(asked.table, theirs)
-    shown = tuple(member(there, table) for there in found)
-    curves = [there.curve for there in found if there.curve is not None]
-    return Band(
-        threshold=WORTH_CHANGING,
-        replays=count,
-        members=shown,
-        ceiling=ceiling_band(shown),
-        capacity=capacity_band(curves, shown),
-        policy=None if table is None else policy_bands(table, theirs, shown),
-        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
-        pin=None if table is None else pin_band(shown),
-    )

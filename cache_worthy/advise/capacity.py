@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import CAPACITY, Quantities, Quantity, halves, members, spread
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
 
 POINTS = 20
@@ -95,7 +95,7 @@ def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[flo
     return (cost - error, cost + error)
 
 
-@section("capacity", title="Capacity", place=50, compare=_compare)
+@Section("capacity", title="Capacity", place=50, compare=_compare)
 def capacity(context: Context) -> CapacityCurve:
     """Questions 2 and 3."""
     return measure_curve(context.replays, context.step)

@@ -34,12 +34,11 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import MISSES, Quantities, Quantity
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
 
@@ -141,7 +140,7 @@ def _compare(document: Reader) -> Quantities:
         yield MISSES, Quantity(NAMES.get(name, name), "share", share)
 
 
-@section(
+@Section(
     "causes",
     wants=("capacity",),
     title="Why",
@@ -155,46 +154,19 @@ def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
     result = None
     if curve is not None:
         result = context.replays.run(BASELINE, curve.recommended_bytes)
-    counted = Counted(
-        forest=context.forest,
-        table=context.cost.cumulative(context.forest.depth),
-        paths=context.paths,
-        tokens=context.lengths,
-        block_tokens=context.log.block_tokens,
-        known=context.known,
-        evidence=context.log.evidence,
-    )
-    return measure_causes(counted, result, context.options.show_text)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A log as its causes are counted."""
-
-    forest: Forest
-    table: Sequence[int]
-    """Cumulative cost by depth."""
-    paths: Sequence[Sequence[BlockId]]
-    """Block ids, request by request, as read."""
-    tokens: Sequence[int]
-    """Prompt length of every request."""
-    block_tokens: int
-    known: Sequence[int]
-    """Of :func:`~cache_worthy.measure.per_request.known_blocks`."""
-    evidence: Evidence
-    """Kept while reading."""
+    return measure_causes(context, result)
 
 
 class _Parts:
     """Ranges of blocks of one cause."""
 
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+    def __init__(self, context: Context) -> None:
+        self._costs, self._block_tokens = context.costs, context.log.block_tokens
         self.requests = self.blocks = self.cost = self.largest = 0
         self.example: tuple[int, int] | None = None
 
     def add(self, request: int, begin: int, end: int) -> None:
-        cost = self._counted.table[end] - self._counted.table[begin]
+        cost = self._costs[end] - self._costs[begin]
         self.requests += 1
         self.blocks += end - begin
         self.cost += cost
@@ -213,22 +185,18 @@ class _Parts:
             fraction=self.cost / uncached,
             example_record=None if record is None else record + 1,
             example_block=block,
-            example_token=None if block is None else block * self._counted.block_tokens,
+            example_token=None if block is None else block * self._block_tokens,
         )
 
 
-def measure_causes(
-    counted: Counted, result: Outcome | None, show_text: bool = True
-) -> Causes | None:
+def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
     """Divide what had to be computed by cause; None where there is nothing to compute.
 
     Parameters
     ----------
-    counted : Counted
+    context : Context
     result : Outcome or None
         The replay at the recommended capacity, where there is one.
-    show_text : bool
-        Whether characters of prompts may stand in the result.
 
     Raises
     ------
@@ -240,29 +208,33 @@ def measure_causes(
     -----
     Time: requests; block references once more where tools were reordered.
     """
-    cost, evidence = counted.table.__getitem__, counted.evidence
-    uncached = sum(map(cost, counted.forest.length))
+    evidence, costs = context.log.evidence, context.costs
+    uncached = context.forest.recomputed(costs)
     if not uncached:
         return None
-    compulsory = uncached - sum(map(cost, counted.known))
-    parts, alike = _new(counted)
+    compulsory = context.forest.recomputed(costs, context.known)
+    parts, alike = _new(context)
     if sum(part.cost for part in parts.values()) != compulsory:
         raise InvariantError(f"causes of new blocks do not sum to the compulsory {compulsory}")
     evicted = total = None
     if result is not None:
-        part, total = _evicted(counted, result), result.total_cost
+        part, total = _evicted(context, result), result.total_cost
         if compulsory + part.cost != total:
             raise InvariantError(f"causes do not sum to the recompute {total}")
         evicted = part.cause(EVICTED, known=True, uncached=uncached)
-    unknown = _not_told(evidence)
+    compared = _compared(evidence)
+    told = {
+        "tool_order": evidence.tools.prompts > 0,
+        "near_identical_start": compared != "nothing",
+    }
     return Causes(
         uncached_cost=uncached,
-        compared=_compared(evidence),
+        compared=compared,
         given_up=evidence.preambles.given_up,
         prompts_with_tools=evidence.tools.prompts,
         tools_not_compared=evidence.tools.full,
         new=tuple(
-            part.cause(name, known=name not in unknown, uncached=uncached)
+            part.cause(name, known=told.get(name, True), uncached=uncached)
             for name, part in parts.items()
         ),
         missing_cost=compulsory,
@@ -272,21 +244,21 @@ def measure_causes(
         evicted=evicted,
         missing_there_cost=total,
         missing_there_fraction=None if total is None else total / uncached,
-        beginning=_beginning(alike, evidence.preambles.examples, show_text),
+        beginning=_beginning(alike, evidence.preambles.examples, context.options.show_text),
     )
 
 
-def _new(counted: Counted) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
+def _new(context: Context) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
     """The new parts of the requests by cause; near-identical starts with their examples' numbers."""
-    parts = {name: _Parts(counted) for name in NEW}
-    known, paths, evidence = counted.known, counted.paths, counted.evidence
+    parts = {name: _Parts(context) for name in NEW}
+    known, paths, evidence = context.known, context.paths, context.log.evidence
     alike = evidence.preambles.alike
     found: list[tuple[int, int]] = []
     other = known_in_first_order(paths, evidence) if evidence.reordered else known
-    for request, (end, begin) in enumerate(zip(counted.forest.length, known, strict=True)):
+    for request, (end, begin) in enumerate(zip(context.forest.length, known, strict=True)):
         if begin == end:
             continue
-        if end == 1 and counted.tokens[request] < counted.block_tokens:
+        if end == 1 and context.lengths[request] < context.log.block_tokens:
             parts["shorter_than_a_block"].add(request, begin, end)
             continue
         ordered = min(max(other[request], begin), end)
@@ -302,11 +274,11 @@ def _new(counted: Counted) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
     return parts, found
 
 
-def _evicted(counted: Counted, result: Outcome) -> _Parts:
+def _evicted(context: Context, result: Outcome) -> _Parts:
     """What had been in the cache and left before it came again."""
-    require_sums(counted.forest, counted.table, known=counted.known, result=result)
-    part = _Parts(counted)
-    for request, (begin, end) in enumerate(zip(result.matched, counted.known, strict=True)):
+    require_sums(context.forest, context.costs, known=context.known, result=result)
+    part = _Parts(context)
+    for request, (begin, end) in enumerate(zip(result.matched, context.known, strict=True)):
         if begin < end:
             part.add(request, begin, end)
     return part
@@ -317,15 +289,6 @@ def _compared(evidence: Evidence) -> Compared:
     if evidence.texts and evidence.tokens:
         return "text and tokens"
     return "text" if evidence.texts else "tokens" if evidence.tokens else "nothing"
-
-
-def _not_told(evidence: Evidence) -> frozenset[str]:
-    """The causes that nothing in the log tells from a first occurrence."""
-    told = {
-        "tool_order": evidence.tools.prompts > 0,
-        "near_identical_start": _compared(evidence) != "nothing",
-    }
-    return frozenset(name for name, is_told in told.items() if not is_told)
 
 
 def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:

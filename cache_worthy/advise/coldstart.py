@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.policy_table import Policies, PolicyTable
+from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import SINGLE_REQUESTS, Quantities, Quantity, at_recommended
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
-from cache_worthy.measure.replays import BASELINE, Replays
+from cache_worthy.advise.section import Section
+from cache_worthy.advise.workload import share
+from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
 
 TOLERANCE_PERCENT = 5
@@ -94,7 +95,7 @@ def _compare(document: Reader) -> Quantities:
     yield SINGLE_REQUESTS, Quantity("requests until warm", "count", row.number("reached_after"))
 
 
-@section(
+@Section(
     "coldstart",
     needs=("policy_table",),
     title="Cold start",
@@ -103,120 +104,72 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def coldstart(context: Context, policies: Policies) -> ColdStarts:
-    """How long an empty cache takes to warm up."""
-    return measure_coldstart(
-        context.replays,
-        policies.table,
-        known=context.known,
-        tokens=context.lengths,
-        block_tokens=context.log.block_tokens,
-    )
+    """Hit rates and time to the steady state at every labelled capacity and the working set.
 
-
-def measure_coldstart(
-    replays: Replays,
-    policies: PolicyTable,
-    *,
-    known: Sequence[int],
-    tokens: Sequence[int],
-    block_tokens: int,
-) -> ColdStarts:
-    """Hit rates and time to the steady state, at the floor, the recommendation, the user's own
-    capacity and the working set.
-
-    Parameters
-    ----------
-    replays : Replays
-    policies : PolicyTable
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`: what the working set's cache matches.
-    tokens : sequence of int
-        Prompt length of every request.
-    block_tokens : int
-
-    Notes
-    -----
     Time: requests, per capacity.
 
     Raises
     ------
     InvariantError
-        If a larger one of these caches matches fewer blocks than the working set allows.
+        If one of these caches matches more blocks than the working set allows.
     """
-    forest = replays.forest
-    half, window = forest.requests // 2, max(1, min(WINDOW, forest.requests // 20))
-    labelled = {row.bytes: row.label for row in policies.rows if row.label}
+    replays, known, requests = context.replays, context.known, context.forest.requests
+    window = max(1, min(WINDOW, requests // 20))
+    labelled = {row.bytes: row.label for row in policies.table.rows if row.label}
     whole = replays.working_set
     labelled[whole] = ", ".join(filter(None, (labelled.get(whole, ""), "working set")))
     rows = []
-    for capacity in sorted(labelled):
+    for capacity, label in sorted(labelled.items()):
         matched = known if capacity == whole else replays.run(BASELINE, capacity).matched
         if sum(matched) > sum(known):
             raise InvariantError(f"{capacity} bytes match more blocks than were ever repeated")
-        hits = [min(m * block_tokens, t) for m, t in zip(matched, tokens, strict=True)]
-        served = _Served(blocks=forest.length, matched=matched, tokens=tokens, hits=hits)
-        rows.append(
-            served.row(
-                window,
-                label=labelled[capacity],
-                fraction=capacity / whole,
-                bytes=capacity,
-                blocks=capacity // replays.size.block,
-            )
-        )
+        rows.append(_row(context, matched, window, of=(label, capacity)))
     return ColdStarts(
         policy=BASELINE,
         rates=RATES,
         rule=RULE,
         window_requests=window,
-        half_requests=half,
+        half_requests=requests // 2,
         rows=tuple(rows),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """The requests of one replay: blocks and tokens, all and matched."""
+def _row(
+    context: Context, matched: Sequence[int], window: int, *, of: tuple[str, int]
+) -> ColdStart:
+    """The rates and the time to the steady one; ``of`` a capacity, by label and bytes."""
+    blocks, lengths, n = context.forest.length, context.lengths, context.forest.requests
+    half = n // 2
+    last = n - (n - half) // 2
+    size = context.log.block_tokens
+    served = [min(m * size, t) for m, t in zip(matched, lengths, strict=True)]
 
-    blocks: Sequence[int]
-    matched: Sequence[int]
-    tokens: Sequence[int]
-    hits: Sequence[int]
+    def rate(begin: int, end: int) -> float | None:
+        return share(sum(matched[begin:end]), sum(blocks[begin:end]))
 
-    def block_rate(self, begin: int, end: int) -> float | None:
-        """Of requests [begin, end)."""
-        return _share(sum(self.matched[begin:end]), sum(self.blocks[begin:end]))
-
-    def rates(self, begin: int) -> HitRates:
-        """From a request on, by all three definitions."""
-        hits, tokens = self.hits[begin:], self.tokens[begin:]
+    def rates(begin: int) -> HitRates:
+        hits, tokens = served[begin:], lengths[begin:]
         shares = [h / t for h, t in zip(hits, tokens, strict=True) if t]
         return HitRates(
-            block=self.block_rate(begin, len(self.blocks)),
-            token=_share(sum(hits), sum(tokens)),
+            block=rate(begin, n),
+            token=share(sum(hits), sum(tokens)),
             request=sum(shares) / len(shares) if shares else None,
         )
 
-    def row(
-        self, window: int, *, label: str, fraction: float, bytes: int, blocks: int
-    ) -> ColdStart:
-        """The rates and the time to the steady one, under the name of the capacity."""
-        requests = len(self.blocks)
-        half = requests // 2
-        last = requests - (requests - half) // 2
-        reached, settled = settling(self.matched, self.blocks, window)
-        return ColdStart(
-            label=label,
-            fraction=fraction,
-            bytes=bytes,
-            blocks=blocks,
-            cold=self.rates(0),
-            warm=self.rates(half),
-            third_quarter=self.block_rate(half, last),
-            fourth_quarter=self.block_rate(last, requests),
-            reached_after=reached,
-            settled_after=settled,
-        )
+    label, capacity = of
+    reached, settled = settling(matched, blocks, window)
+    return ColdStart(
+        label=label,
+        fraction=capacity / context.replays.working_set,
+        bytes=capacity,
+        blocks=capacity // context.size.block,
+        cold=rates(0),
+        warm=rates(half),
+        third_quarter=rate(half, last),
+        fourth_quarter=rate(last, n),
+        reached_after=reached,
+        settled_after=settled,
+    )
 
 
 def settling(
@@ -271,7 +224,3 @@ def settling(
     if reached is not None and near(half, last) and near(last, n):
         settled = next((end for end in chain([reached], there) if near(end, half)), None)
     return reached, settled
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

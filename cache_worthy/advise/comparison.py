@@ -176,7 +176,7 @@ def quantities(document: Reader) -> Quantities:
     """What the sections of an analysis give to compare of one document."""
     found: dict[str, dict[str, Quantity]] = {title: {} for title in TITLES}
     for section in sections.SECTIONS:
-        for title, quantity in section.compare(document):
+        for title, quantity in section.quantities(document):
             found.setdefault(title, {})[quantity.name] = quantity
     return found
 

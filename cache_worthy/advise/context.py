@@ -19,7 +19,7 @@ from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import Forest, forest_of
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.trace import BlockId, paths_of
-from cache_worthy.workers import Workers
+from cache_worthy.workers import SERIAL, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,33 +49,33 @@ class Options:
 class Context:
     """A log and what the sections share of it, made when first asked for.
 
-    Attributes
+    Parameters
     ----------
     log : Log
     options : Options
     step : callable
         Told what is being done.
     workers : Workers
-    skippable : tuple of str
+    skippable : iterable of str
         The sections that ``--skip`` can name; a sample answers none of them.
     """
 
     def __init__(
         self,
         log: Log,
-        options: Options,
+        options: Options | None = None,
         *,
-        step: Callable[[str], None],
-        workers: Workers,
-        skippable: Iterable[str],
+        step: Callable[[str], None] = lambda text: None,
+        workers: Workers = SERIAL,
+        skippable: Iterable[str] = (),
     ) -> None:
         self.log = log
-        self.options = options
+        self.options = options or Options()
         self.step = step
         self.workers = workers
         self.skippable = tuple(skippable)
-        self.size = BlockSize(options.model, log.block_tokens)
-        self.cost = BlockCost(options.model, log.block_tokens)
+        self.size = BlockSize(self.options.model, log.block_tokens)
+        self.cost = BlockCost(self.options.model, log.block_tokens)
 
     @cached_property
     def paths(self) -> Sequence[Sequence[BlockId]]:
@@ -87,6 +87,11 @@ class Context:
         """The requests as a forest of prefixes."""
         self.step("interning blocks")
         return forest_of(self.log.requests)
+
+    @cached_property
+    def costs(self) -> Sequence[int]:
+        """FLOPs of a path of 0, 1, ... blocks."""
+        return self.cost.cumulative(self.forest.depth)
 
     @cached_property
     def lengths(self) -> Sequence[int]:
@@ -109,7 +114,7 @@ class Context:
         return self.options.capacity(self.forest.distinct, self.size.block)
 
     @cached_property
-    def members(self) -> tuple[CostMember, ...]:
+    def members(self) -> Sequence[CostMember]:
         """The cost functions of the sensitivity band; the first is the chosen model."""
         return family(
             self.options.model,

@@ -18,7 +18,7 @@ from cache_worthy.advise.offer import EngineOption, Offer, Served
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import POLICY, Quantities, Quantity
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.outcome import Outcome
@@ -60,7 +60,7 @@ def _compare(document: Reader) -> Quantities:
         yield POLICY, Quantity("engine's option", "words", engine.text("best"))
 
 
-@section(
+@Section(
     "engine",
     needs=("workload", "capacity", "policy_table"),
     title="Server",

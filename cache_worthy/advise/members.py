@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cache_worthy.advise.capacity import CapacityCurve, CapacityPoint, measure_curve
+from cache_worthy.advise.capacity import CapacityCurve, measure_curve
+from cache_worthy.advise.context import Context
 from cache_worthy.advise.family import CostMember
 from cache_worthy.advise.pin import Pin, measure_pins
 from cache_worthy.advise.policy_table import (
@@ -61,47 +62,42 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the analysis answered, and every cost function is asked again."""
-
-    replays: Replays
-    points: Sequence[CapacityPoint]
-    """Of the capacity curve."""
-    table: PolicyTable
-
-
-@dataclass(frozen=True, slots=True)
 class Answers:
     """The answers under one cost function; all but the first None where question 1 ended the run."""
 
     of: CostMember
     worth: Worth
-    curve: CapacityCurve | None
-    table: PolicyTable | None
-    top: Pin | None
+    curve: CapacityCurve | None = None
+    table: PolicyTable | None = None
+    top: Pin | None = None
 
 
 def answers(
-    of: CostMember, mine: Replays, asked: Asked | None, step: Callable[[str], None]
+    context: Context,
+    of: CostMember,
+    mine: Replays,
+    *,
+    curve: CapacityCurve | None,
+    table: PolicyTable | None,
 ) -> Answers:
-    """Ask again: ``mine`` are the replays under this cost function."""
+    """Ask again what ``curve`` and ``table`` answered: ``mine`` are the replays under this cost."""
     worth = judge(mine.uncached_cost, mine.compulsory_cost)
-    if asked is None:
-        return Answers(of=of, worth=worth, curve=None, table=None, top=None)
+    if curve is None or table is None:
+        return Answers(of, worth)
 
     def told(text: str) -> None:
-        step(f"sensitivity, {of.name}: {text}")
+        context.step(f"sensitivity, {of.name}: {text}")
 
     def scaled(capacity: int) -> int:
         """As many blocks, in bytes."""
-        return capacity * of.size.block // asked.replays.size.block
+        return capacity * of.size.block // context.size.block
 
-    pins = measure_pins(mine.forest, of.size, of.cost, uncached_cost=mine.uncached_cost, top=1).pins
+    pins = measure_pins(mine, top=1).pins
     return Answers(
-        of=of,
-        worth=worth,
-        curve=measure_curve(mine, told, [scaled(p.bytes) for p in asked.points]),
-        table=measure_policies(mine, [(scaled(r.bytes), r.label) for r in asked.table.rows], told),
+        of,
+        worth,
+        curve=measure_curve(mine, told, [scaled(p.bytes) for p in curve.points]),
+        table=measure_policies(mine, [(scaled(r.bytes), r.label) for r in table.rows], told),
         top=pins[0] if pins else None,
     )
 

@@ -20,7 +20,7 @@ from cache_worthy.advise.context import Context
 from cache_worthy.advise.pin import Pins, node_protection, top_prefixes
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
@@ -84,7 +84,7 @@ class PinSim:
     """In words."""
 
 
-@section(
+@Section(
     "pinsim",
     needs=("pin", "policy_table"),
     title="Pins simulated",
@@ -93,14 +93,41 @@ class PinSim:
     compare=nothing,
 )
 def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
-    """Question 6, simulated at the capacity that verdicts are about."""
-    return measure_pinsim(
-        context.replays,
-        context.known,
-        pins,
-        top=context.options.top_pins,
-        capacity=policies.chosen,
+    """Replay with and without the prefixes of question 6 held, at the capacity that verdicts are about.
+
+    Time: one replay.
+
+    Raises
+    ------
+    InvariantError
+        If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
+    """
+    replays, forest, capacity = context.replays, context.forest, policies.chosen
+    nodes = top_prefixes(node_protection(forest, replays.costs), context.options.top_pins)
+    held, depths = hold(forest, nodes)
+    need = held_floor(forest, held, depths=depths, size_fn=replays.size)
+    policy = pin_policy(replays)
+    gain = None
+    if need <= capacity:
+        runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
+        for run in runs:
+            require_sums(forest, replays.costs, known=context.known, result=run)
+        once = sum(
+            replays.costs[forest.end[n]] - replays.costs[forest.start[n]]
+            for n in range(forest.nodes)
+            if held[n]
+        )
+        gain = _gain(replays, depths, runs, once=once, ceiling=pins.together_protected_cost)
+    return PinSim(
+        policy=policy,
         label="recommended" if policies.yours is None else "yours",
+        bytes=capacity,
+        blocks=capacity // context.size.block,
+        prefixes=len(nodes),
+        pinned_bytes=pins.together_bytes,
+        need_bytes=need,
+        gain=gain,
+        verdict=_verdict(gain),
     )
 
 
@@ -113,83 +140,26 @@ def pin_policy(replays: Replays) -> str:
     return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
 
 
-def measure_pinsim(
+def _gain(
     replays: Replays,
-    known: Sequence[int],
-    pins: Pins,
+    depths: Sequence[int],
+    runs: tuple[Outcome, Outcome],
     *,
-    top: int,
-    capacity: int,
-    label: str,
-) -> PinSim:
-    """Replay with and without the ``top`` prefixes of question 6 held.
+    once: int,
+    ceiling: int,
+) -> PinGain:
+    """The replay without the pins and the one with them, compared.
 
-    Parameters
-    ----------
-    replays : Replays
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
-    pins : Pins
-        Question 6, for its ceiling.
-    top : int
-    capacity : int
-        Bytes.
-    label : str
-
-    Notes
-    -----
-    Time: one replay.
-
-    Raises
-    ------
-    InvariantError
-        If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
+    ``depths`` are the pinned blocks of each request's path, ``once`` what all of them cost once.
     """
-    forest = replays.forest
-    nodes = top_prefixes(node_protection(forest, replays.costs), top)
-    held = _Held(*hold(forest, nodes))
-    need = held_floor(forest, held.nodes, depths=held.depths, size_fn=replays.size)
-    policy = pin_policy(replays)
-    gain = None
-    if need <= capacity:
-        runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
-        for run in runs:
-            require_sums(forest, replays.costs, known=known, result=run)
-        gain = _gain(replays, held, runs, ceiling=pins.together_protected_cost)
-    return PinSim(
-        policy=policy,
-        label=label,
-        bytes=capacity,
-        blocks=capacity // replays.size.block,
-        prefixes=len(nodes),
-        pinned_bytes=pins.together_bytes,
-        need_bytes=need,
-        gain=gain,
-        verdict=_verdict(gain),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """Which static nodes are held, and per request the blocks of its path that are."""
-
-    nodes: Sequence[int]
-    depths: Sequence[int]
-
-
-def _gain(replays: Replays, held: _Held, runs: tuple[Outcome, Outcome], *, ceiling: int) -> PinGain:
-    """The replay without the pins and the one with them, compared."""
-    forest, table, depths = replays.forest, replays.costs, held.depths
+    lengths, table = replays.forest.length, replays.costs
     inside, outside = [], []
     for run in runs:
-        missed = zip(depths, run.matched, strict=True)
-        inside.append(sum(table[d] - table[m] for d, m in missed if d > m))
-        requests = zip(forest.length, depths, run.matched, strict=True)
+        requests = list(zip(lengths, depths, run.matched, strict=True))
+        inside.append(sum(table[d] - table[m] for _, d, m in requests if d > m))
         outside.append(sum(table[n] - table[m] for n, d, m in requests if not d))
     total = Change(runs[0].total_cost, runs[1].total_cost)
     pinned = Change(inside[0], inside[1])
-    nodes = (n for n in range(forest.nodes) if held.nodes[n])
-    once = sum(table[forest.end[n]] - table[forest.start[n]] for n in nodes)
     if pinned.after != once:
         raise InvariantError(f"the pinned blocks cost {pinned.after}, each of them once {once}")
     if pinned.saved > ceiling:

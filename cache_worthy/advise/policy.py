@@ -9,7 +9,7 @@ from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
 from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 
 
@@ -56,7 +56,7 @@ def _ties(document: Reader, size: int) -> frozenset[str] | None:
     return None
 
 
-@section(
+@Section(
     "policy",
     needs=("policy_table",),
     wants=("band",),

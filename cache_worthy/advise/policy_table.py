@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.memory import gpu_room
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.outcome import Outcome
@@ -80,7 +80,7 @@ class Policies:
     """The capacity that verdicts are about: ``yours``, else the recommended one."""
 
 
-@section("policy_table", needs=("workload", "capacity"), shown=False)
+@Section("policy_table", needs=("workload", "capacity"), shown=False)
 def policy_table(context: Context, workload: Workload, curve: CapacityCurve) -> Policies:
     """Replay every policy at the capacities of the table."""
     replays, options = context.replays, context.options

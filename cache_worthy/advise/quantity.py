@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,11 +55,8 @@ def nothing(document: Reader) -> Quantities:
     return ()
 
 
-def plain(
-    document: Reader, *, section: str, title: str, result: type
-) -> Iterator[tuple[str, Quantity]]:
+def plain(here: Reader | None, title: str, result: type) -> Quantities:
     """The fields of a section's result that are numbers."""
-    here = document.maybe(section)
     if here is None or not dataclasses.is_dataclass(result):
         return
     hints = typing.get_type_hints(result)

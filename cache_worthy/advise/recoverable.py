@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Literal
 
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import Policies, PolicyRow, PolicyTable
-from cache_worthy.advise.section import section
+from cache_worthy.advise.quantity import RECOVERABLE, Quantities, Quantity, at_recommended
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import Section
+from cache_worthy.advise.workload import share
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.replays import BASELINE
-from cache_worthy.sim.trace import BlockId
-from cache_worthy.workers import SERIAL, Workers
+from cache_worthy.workers import SERIAL
 
 if TYPE_CHECKING:
     from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
@@ -106,36 +108,26 @@ class Brackets:
     rows: tuple[Bracket, ...]
 
 
-@section("recoverable", needs=("policy_table",), shown=False)
+@Section("recoverable", needs=("policy_table",), shown=False)
 def recoverable(context: Context, policies: Policies) -> Brackets:
     """Bracket the optimum at every capacity of the policy table."""
-    return measure_brackets(
-        context.paths,
-        context.cost.cumulative(context.forest.depth),
-        [row.blocks for row in policies.table.rows],
-        step=context.step,
-        workers=context.workers,
-    )
+    return measure_brackets(context, context.costs, [row.blocks for row in policies.table.rows])
 
 
 def measure_brackets(
-    paths: Sequence[Sequence[BlockId]],
-    costs: Sequence[int],
-    blocks: Sequence[int],
-    *,
-    step: Callable[[str], None] = lambda text: None,
-    workers: Workers = SERIAL,
+    context: Context, costs: Sequence[int], blocks: Sequence[int], *, about: str = ""
 ) -> Brackets:
     """Bracket the optimum at every capacity.
 
     Parameters
     ----------
-    paths : sequence of sequence of (int or str)
-        The requests.
+    context : Context
     costs : sequence of int
         Cumulative, by depth.
     blocks : sequence of int
         The capacities.
+    about : str
+        The beginning of what is said of the progress.
 
     Raises
     ------
@@ -144,7 +136,11 @@ def measure_brackets(
     """
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
 
-    trace = trace_of_requests(paths, costs)
+    def step(text: str) -> None:
+        context.step(f"{about}{text}")
+
+    workers = context.workers
+    trace = trace_of_requests(context.paths, costs)
     shared = (trace, group_references(trace))
     found = workers.map_tasks(
         functools.partial(_bracket, progress=step if workers is SERIAL else None),
@@ -179,6 +175,32 @@ def _bracket(
     )
 
 
+def _compare(document: Reader) -> Quantities:
+    row = at_recommended(document, "bound", "rows")
+    if row is None:
+        return
+    verdict = row.text("word")
+    yield RECOVERABLE, Quantity("verdict", "words", verdict, answer="What bounds it")
+    for field in ("only_memory", "undecided", "foresight", "best_shipped"):
+        yield RECOVERABLE, Quantity(field.replace("_", " "), "share", row.number(field))
+
+
+@Section(
+    "bound",
+    needs=("policy", "recoverable"),
+    title="Recoverable",
+    place=70,
+    skip="question 4: the certified lower bound",
+    compare=_compare,
+)
+def bound(context: Context, table: PolicyTable, brackets: Brackets) -> Recovery:
+    """How much any policy could still recover, at every capacity of the table.
+
+    Of policies that tie, those are named that question 5 names.
+    """
+    return recovery_of(table, brackets)
+
+
 def recovery_of(table: PolicyTable, brackets: Brackets) -> Recovery:
     """Question 4, from what the policies cost and what is known of the optimum."""
     rows = tuple(_split(*pair) for pair in zip(table.rows, brackets.rows, strict=True))
@@ -199,25 +221,22 @@ def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
         named = row.best
     word, verdict = _verdict(bracket, lru=lru, best=best, named=named)
 
-    def share(part: int) -> float | None:
-        return part / excess if excess else None
-
     return Recoverable(
         fraction=row.fraction,
         bytes=row.bytes,
         blocks=row.blocks,
         lru_cost=lru,
         lower_bound=lower,
-        lower_bound_ratio=lower / compulsory if compulsory else None,
+        lower_bound_ratio=share(lower, compulsory),
         feasible_cost=feasible,
-        feasible_ratio=feasible / compulsory if compulsory else None,
+        feasible_ratio=share(feasible, compulsory),
         best_policy=named,
         best_cost=best,
         recoverable_fraction=1 - lower / lru if lru else 0.0,
-        only_memory=share(lower - compulsory),
-        undecided=share(feasible - lower),
-        foresight=share(lru - feasible),
-        best_shipped=share(lru - best),
+        only_memory=share(lower - compulsory, excess),
+        undecided=share(feasible - lower, excess),
+        foresight=share(lru - feasible, excess),
+        best_shipped=share(lru - best, excess),
         word=word,
         verdict=verdict,
         certified=True,

@@ -100,11 +100,12 @@ class PinBand:
 def ceiling_band(members: Sequence[Member]) -> CeilingBand:
     """Over the members, the chosen model first."""
     ceilings = [m.ceiling for m in members if m.ceiling is not None]
+    verdicts = [m.worth_caching for m in members]
     return CeilingBand(
         low=min(ceilings, default=None),
         high=max(ceilings, default=None),
-        worth_caching=_reach([m.worth_caching for m in members]),
-        flips=tuple(m.name for m in members if m.worth_caching != members[0].worth_caching),
+        worth_caching=_reach(verdicts),
+        flips=_flips(members, verdicts),
     )
 
 
@@ -114,18 +115,14 @@ def capacity_band(
     """Over the curves of the members, the chosen model's first; None without one."""
     if not curves:
         return None
-    base = curves[0]
-    points = [base.points[c.recommended_index] for c in curves]
+    asked = [c.recommended_index for c in curves]
+    low, high = curves[0].points[min(asked)], curves[0].points[max(asked)]
     return CapacityBand(
-        low_fraction=min(p.fraction for p in points),
-        high_fraction=max(p.fraction for p in points),
-        low_bytes=min(p.bytes for p in points),
-        high_bytes=max(p.bytes for p in points),
-        flips=tuple(
-            m.name
-            for m, c in zip(members, curves, strict=True)
-            if c.recommended_index != base.recommended_index
-        ),
+        low_fraction=low.fraction,
+        high_fraction=high.fraction,
+        low_bytes=low.bytes,
+        high_bytes=high.bytes,
+        flips=_flips(members, asked),
     )
 
 
@@ -244,16 +241,14 @@ def pin_band(members: Sequence[Member]) -> PinBand | None:
     ]
     if not shares:
         return None
-    base = members[0]
-    return PinBand(
-        low=min(shares),
-        high=max(shares),
-        flips=tuple(
-            m.name
-            for m in members
-            if (m.top_pin, m.top_pin_depth) != (base.top_pin, base.top_pin_depth)
-        ),
-    )
+    flips = _flips(members, [(m.top_pin, m.top_pin_depth) for m in members])
+    return PinBand(low=min(shares), high=max(shares), flips=flips)
+
+
+def _flips(members: Sequence[Member], answers: Sequence[object]) -> tuple[str, ...]:
+    """The members that answer otherwise than the first."""
+    pairs = zip(members, answers, strict=True)
+    return tuple(m.name for m, answer in pairs if answer != answers[0])
 
 
 def _reach(answers: Sequence[bool]) -> Reach:

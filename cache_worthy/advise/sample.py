@@ -8,7 +8,7 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.measure.sampling import GROUPS, SampledReplays, cost_ratio, saving
 
@@ -69,7 +69,7 @@ class SampleReport:
     """Sections that a sample leaves out."""
 
 
-@section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)
+@Section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)
 def sample(context: Context, curve: CapacityCurve, policies: Policies) -> SampleReport | None:
     """What was sampled, and the errors of the curve and of the savings.
 

@@ -12,7 +12,7 @@ is flagged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve, measure_curve
@@ -26,11 +26,10 @@ from cache_worthy.advise.policy_table import (
     preferring,
 )
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import judge
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.trace import BlockId
 
 DEFINITION = "by request order; each part is a log of its own, from an empty cache"
 
@@ -98,7 +97,7 @@ class Splits:
     """The other ones."""
 
 
-@section(
+@Section(
     "splits",
     needs=("capacity", "policy"),
     title="Over time",
@@ -107,9 +106,41 @@ class Splits:
     compare=nothing,
 )
 def splits(context: Context, curve: CapacityCurve, table: PolicyTable) -> Splits:
-    """The answers on each half and each quarter of the log."""
-    return measure_splits(
-        context.paths, context.replays, curve=curve, table=table, step=context.step
+    """Answer questions 1, 2, 3 and 5 on each half and each quarter of the log.
+
+    Time: twice that of questions 3 and 5 at one capacity, for halves and quarters each replay the
+    log once.
+    """
+    paths, replays = context.paths, context.replays
+    row = next(r for r in table.rows if r.bytes == curve.recommended_bytes)
+    asked = (curve.recommended_bytes, change_to(row))
+    parts = [_part(("whole", 0, len(paths)), replays, asked=asked, answers=(curve, row))]
+    for span in spans(len(paths)):
+        name, begin, end = span
+        context.step(f"over time: {name}")
+        forest = build_forest(paths[begin:end])
+        mine = Replays(forest, replays.size, replays.cost, own=replays.own, workers=replays.workers)
+        answers = None
+        if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
+            theirs = measure_curve(mine)
+            there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
+            answers = (theirs, preferring(there, asked[1], table.outside_oracle_coverage))
+        parts.append(_part(span, mine, asked=asked, answers=answers))
+        replays.workers.forget(forest)
+        del mine, forest  # before the next part is read: a large log's takes tens of megabytes
+    verdicts = {
+        "worth caching": len({p.worth_caching for p in parts}) == 1,
+        "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),
+        "policy": len({p.change_to for p in parts if p.worth_caching}) == 1,
+    }
+    return Splits(
+        definition=DEFINITION,
+        rules=RULES,
+        whole_bytes=asked[0],
+        whole_change_to=asked[1],
+        parts=tuple(parts),
+        agree=tuple(name for name, same in verdicts.items() if same),
+        disagree=tuple(name for name, same in verdicts.items() if not same),
     )
 
 
@@ -129,93 +160,27 @@ def spans(requests: int) -> Iterator[tuple[str, int, int]]:
                 yield f"{noun} {n + 1}", requests * n // count, requests * (n + 1) // count
 
 
-def measure_splits(
-    paths: Sequence[Sequence[BlockId]],
+def _part(
+    span: tuple[str, int, int],
     replays: Replays,
     *,
-    curve: CapacityCurve,
-    table: PolicyTable,
-    step: Callable[[str], None] = lambda text: None,
-) -> Splits:
-    """Answer questions 1, 2, 3 and 5 on every part.
-
-    Parameters
-    ----------
-    paths : sequence of sequence of (int or str)
-        The requests, in order.
-    replays : Replays
-        Of the whole log.
-    curve, table
-        Questions 3 and 5 of the whole log.
-
-    Notes
-    -----
-    Time: twice that of questions 3 and 5 at one capacity, for halves and quarters each replay the
-    log once.
-    """
-    row = next(r for r in table.rows if r.bytes == curve.recommended_bytes)
-    whole = _Answers(curve, row)
-    asked = _Asked(curve.recommended_bytes, change_to(row))
-    parts = [_part(("whole", 0, len(paths)), replays, asked=asked, answers=whole)]
-    for span in spans(len(paths)):
-        name, begin, end = span
-        step(f"over time: {name}")
-        forest = build_forest(paths[begin:end])
-        mine = Replays(forest, replays.size, replays.cost, own=replays.own, workers=replays.workers)
-        answers = None
-        if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
-            theirs = measure_curve(mine)
-            there = measure_policies(mine, [(theirs.recommended_bytes, "recommended")]).rows[0]
-            there = preferring(there, asked.policy, table.outside_oracle_coverage)
-            answers = _Answers(theirs, there)
-        parts.append(_part(span, mine, asked=asked, answers=answers))
-        replays.workers.forget(forest)
-        del mine, forest  # before the next part is read: a large log's takes tens of megabytes
-    verdicts = {
-        "worth caching": len({p.worth_caching for p in parts}) == 1,
-        "capacity": all(_same_capacity(parts, noun) for noun in ("half", "quarter")),
-        "policy": len({p.change_to for p in parts if p.worth_caching}) == 1,
-    }
-    return Splits(
-        definition=DEFINITION,
-        rules=RULES,
-        whole_bytes=asked.capacity,
-        whole_change_to=asked.policy,
-        parts=tuple(parts),
-        agree=tuple(name for name, same in verdicts.items() if same),
-        disagree=tuple(name for name, same in verdicts.items() if not same),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the whole log asks for: bytes, and the policy to change to."""
-
-    capacity: int
-    policy: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """Question 3, and question 5 at the capacity that it recommends."""
-
-    curve: CapacityCurve
-    row: PolicyRow
-
-
-def _part(
-    span: tuple[str, int, int], replays: Replays, *, asked: _Asked, answers: _Answers | None
+    asked: tuple[int, str | None],
+    answers: tuple[CapacityCurve, PolicyRow] | None,
 ) -> Part:
-    """One part: its own answers, and what those of the whole log do there."""
+    """One part: its own answers to questions 3 and 5, and what those of the whole log do there.
+
+    ``asked`` is what the whole log asks for: bytes, and the policy to change to.
+    """
     name, begin, end = span
+    capacity, policy = asked
     worth = judge(replays.uncached_cost, replays.compulsory_cost)
-    curve, row = (None, None) if answers is None else (answers.curve, answers.row)
+    curve, row = (None, None) if answers is None else answers
     ratio = saving = None
     if curve is not None:
-        lru = replays.run(curve.policy, asked.capacity)
+        lru = replays.run(curve.policy, capacity)
         ratio = lru.cost_ratio
-        if asked.policy is not None and lru.total_cost:
-            saving = 1 - replays.run(asked.policy, asked.capacity).total_cost / lru.total_cost
+        if policy is not None and lru.total_cost:
+            saving = 1 - replays.run(policy, capacity).total_cost / lru.total_cost
     return Part(
         name=name,
         first_request=begin + 1,
