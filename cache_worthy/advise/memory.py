@@ -81,77 +81,65 @@ def gpu_room(model: Model, gpu_gib: float) -> int:
     return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What is asked of the memory, in bytes of KV cache."""
-
-    asked: int | None
-    """The user's own capacity."""
-    recommended: int
-    """Of questions 3 and 2."""
-    floor: int
-    """Of questions 3 and 2."""
-    longest: int
-    """Tokens of the deepest request, prompt and output."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """What the GPU holds: fields of :class:`Memory`; ``full`` where it is all that the GPU has."""
-
-    target: int
-    gpu: int | None = None
-    room: int | None = None
-    fraction: float | None = None
-    fits: bool | None = None
-    holds: bool | None = None
-    default_holds: bool | None = None
-    full: bool = False
-
-    @property
-    def keeps_default(self) -> bool:
-        """Whether there is nothing to set."""
-        return bool(self.default_holds) and not self.full
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    """What to type, the least of it, and what to know of the length: fields of :class:`Memory`."""
-
-    flags: tuple[str, ...] = ()
-    minimum: tuple[str, ...] = ()
-    max_model_len: int | None = None
-    sentence: str | None = None
-
-
 def measure_memory(
-    engine: Engine, size: BlockSize, demand: Demand, *, gpu_gib: float | None
+    engine: Engine,
+    size: BlockSize,
+    *,
+    recommended: int,
+    floor: int,
+    asked: int | None,
+    longest: int,
+    gpu_gib: float | None,
 ) -> Memory:
-    """Bytes as flags.
+    """Bytes as flags; ``longest`` is in tokens, of the longest request with its output.
 
     The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
     bound of vLLM's, which must also cover activations.
     """
-    fit = _fit(engine, size.model, demand, gpu_gib=gpu_gib)
-    found = _vllm(size, demand, fit) if engine == "vllm" else _sglang(fit)
+    model = size.model
+    target = recommended if asked is None else asked
+    gpu = room = fraction = fits = holds = default_holds = None
+    full = False  # where it is all that the GPU has
+    if gpu_gib is not None:
+        gpu, room = int(gpu_gib * 2**30), gpu_room(model, gpu_gib)
+        fits = room >= floor
+        if fits and asked is None:
+            target = min(recommended, room)
+        holds = fits and target <= room
+        if holds:
+            fraction = math.ceil(100 * (weights_bytes(model) + target) / gpu) / 100
+            default_holds = fraction <= DEFAULT_FRACTION[engine]
+            full = room == target < recommended
+    length = sentence = None
+    if engine == "vllm" and holds is not False:
+        length, sentence = _model_length(model, _tokens(target, size), longest)
+    share = DEFAULT_FRACTION[engine] if full and engine == "vllm" else fraction
+    blocks = None if full or holds is False else -(-_tokens(target, size) // VLLM_BLOCK_TOKENS)
+    exact = _typed(engine, share, blocks=blocks, length=length)
+    start: tuple[str, ...] = ()
+    keep = bool(default_holds) and not full
+    if keep and room is not None and engine == "vllm":
+        # The default leaves a little more than this room, and may still be too short.
+        start = _length_flag(_model_length(model, _tokens(room, size), longest)[0])
     return Memory(
-        recommended_bytes=demand.recommended,
-        asked_bytes=demand.asked,
-        kv_bytes=fit.target,
-        kv_tokens=_tokens(fit.target, size),
-        weights_bytes=weights_bytes(size.model),
-        floor_bytes=demand.floor,
-        gpu_bytes=fit.gpu,
-        room_bytes=fit.room,
-        fraction=fit.fraction,
-        fits=fit.fits,
-        holds=fit.holds,
+        recommended_bytes=recommended,
+        asked_bytes=asked,
+        kv_bytes=target,
+        kv_tokens=_tokens(target, size),
+        weights_bytes=weights_bytes(model),
+        floor_bytes=floor,
+        gpu_bytes=gpu,
+        room_bytes=room,
+        fraction=fraction,
+        fits=fits,
+        holds=holds,
         default_fraction=DEFAULT_FRACTION[engine],
-        default_holds=fit.default_holds,
-        max_model_len=found.max_model_len,
-        flags=found.flags,
-        minimum=found.minimum,
-        left_out=_left_out(engine, size.model, demand, sentence=found.sentence),
+        default_holds=default_holds,
+        max_model_len=length,
+        flags=start if keep else exact,
+        minimum=exact if keep else (),
+        left_out=_left_out(engine, model, "the recommendation" if asked is None else "this size")
+        + (() if sentence is None else (sentence,)),
     )
 
 
@@ -159,64 +147,27 @@ def _tokens(bytes_: int, size: BlockSize) -> int:
     return bytes_ * size.block_tokens // size.block
 
 
-def _fit(engine: Engine, model: Model, demand: Demand, *, gpu_gib: float | None) -> _Fit:
-    """Whether the GPU holds it; without a GPU the demand alone."""
-    target = demand.recommended if demand.asked is None else demand.asked
-    if gpu_gib is None:
-        return _Fit(target)
-    gpu, room = int(gpu_gib * 2**30), gpu_room(model, gpu_gib)
-    fits = room >= demand.floor
-    if fits and demand.asked is None:
-        target = min(demand.recommended, room)
-    if not fits or target > room:
-        return _Fit(target, gpu=gpu, room=room, fits=fits, holds=False)
-    fraction = math.ceil(100 * (weights_bytes(model) + target) / gpu) / 100
-    return _Fit(
-        target=target,
-        gpu=gpu,
-        room=room,
-        fraction=fraction,
-        fits=True,
-        holds=True,
-        default_holds=fraction <= DEFAULT_FRACTION[engine],
-        full=room == target < demand.recommended,
-    )
+def _length_flag(length: int | None) -> tuple[str, ...]:
+    return () if length is None else (f"--max-model-len {length}",)
 
 
-def _sglang(fit: _Fit) -> _Flags:
-    if fit.fraction is None:
-        return _Flags()
-    flag = (f"--mem-fraction-static {fit.fraction:.2f}",)
-    return _Flags(minimum=flag) if fit.keeps_default else _Flags(flags=flag)
-
-
-def _vllm(size: BlockSize, demand: Demand, fit: _Fit) -> _Flags:
-    if fit.holds is False:
-        return _Flags()
-    length, sentence = _model_length(size.model, _tokens(fit.target, size), demand.longest)
-    tail = "" if length is None else f" --max-model-len {length}"
-    if fit.full:
-        flags = (f"--gpu-memory-utilization {DEFAULT_FRACTION['vllm']:.2f}{tail}",)
-        return _Flags(flags=flags, max_model_len=length, sentence=sentence)
-    exact = []
-    if fit.fraction is not None:
-        exact.append(f"--gpu-memory-utilization {fit.fraction:.2f}{tail}")
-    blocks = -(-_tokens(fit.target, size) // VLLM_BLOCK_TOKENS) + 1  # block 0 is the server's own
-    exact.append(f"--num-gpu-blocks-override {blocks}{tail}")
-    if not fit.keeps_default or fit.room is None:
-        return _Flags(flags=tuple(exact), max_model_len=length, sentence=sentence)
-    # The default leaves a little more than this room, and may still be too short.
-    most, _ = _model_length(size.model, _tokens(fit.room, size), demand.longest)
-    start = () if most is None else (f"--max-model-len {most}",)
-    return _Flags(flags=start, minimum=tuple(exact), max_model_len=length, sentence=sentence)
-
-
-def _left_out(
-    engine: Engine, model: Model, demand: Demand, *, sentence: str | None
+def _typed(
+    engine: Engine, fraction: float | None, *, blocks: int | None, length: int | None
 ) -> tuple[str, ...]:
+    """What to type for a fraction of the GPU or a number of blocks, where they are known."""
+    if engine == "sglang":
+        return () if fraction is None else (f"--mem-fraction-static {fraction:.2f}",)
+    found = []
+    if fraction is not None:
+        found.append(f"--gpu-memory-utilization {fraction:.2f}")
+    if blocks is not None:
+        found.append(f"--num-gpu-blocks-override {blocks + 1}")  # block 0 is the server's own
+    return tuple(" ".join((flag, *_length_flag(length))) for flag in found)
+
+
+def _left_out(engine: Engine, model: Model, whose: str) -> tuple[str, ...]:
     """What the translation does not know."""
-    whose = "the recommendation" if demand.asked is None else "this size"
-    left_out = [
+    return (
         "weights are taken as two bytes a parameter"
         + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
         "activations, CUDA graphs and the framework itself need room beyond this"
@@ -225,20 +176,13 @@ def _left_out(
             f"{whose} serves one request at a time: requests in service together, and what they "
             "generate, take their tokens from the same pool, so add them"
         ),
-    ]
-    return (*left_out, *([] if sentence is None else [sentence]))
+    )
 
 
 def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, str | None]:
-    """``--max-model-len`` where the cache is smaller than the model's context, and what to know.
+    """``--max-model-len`` where the cache, of so many tokens, is smaller than the model's context.
 
-    Parameters
-    ----------
-    model : Model
-    tokens : int
-        That the cache holds.
-    longest : int
-        Of the deepest request, prompt and output.
+    With it, what the user must know.
     """
     refusal = "vLLM does not start when the KV cache is smaller than one request of the full length"
     context, length = CONTEXT_TOKENS.get(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 
 
@@ -30,20 +29,6 @@ class EngineOption:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A log as a server sees it."""
-
-    forest: Forest
-    lengths: Sequence[int]
-    """Prompt tokens and priority of each request."""
-    priorities: Sequence[int]
-    """Prompt tokens and priority of each request."""
-    block_tokens: int
-    from_text: bool
-    """Whether the blocks were cut here, so that another ``--block-size`` can be asked for."""
-
-
-@dataclass(frozen=True, slots=True)
 class Offer:
     """An option before it is replayed: ``replay`` takes a capacity in blocks of the log."""
 
@@ -57,8 +42,11 @@ class Offer:
 class Choice:
     """What to run, and what it saves against the default: fields of ``EngineAdvice``."""
 
+    server: str
     best: str
     verdict: str
     type_this: str | None
+    pins: str
     saving_cost: int = 0
     saving_fraction: float = 0.0
+    tail_cost_ratio: float | None = None
