@@ -1,14 +1,13 @@
 """Sensitivity band: which answers survive other cost coefficients.
 
 Every cost ratio depends on a and b of ``prefill(n) = a n + b n^2``, which are counted from a
-model's architecture and measured on no hardware. The questions are therefore answered again for
-every member of a family of cost functions, and an answer is said to hold where all agree. Members
-are compared in pairs (a policy against lru under the same member): the band of a ratio is no error
-bar for the difference of two.
+model's architecture and not measured on hardware. The questions are therefore answered again for
+every member of a family of cost functions; an answer holds if all agree. Policies are compared with
+lru under the same member: the band of a ratio is not an error bar for the difference of two ratios.
 
 Evidence: rank 4, a three-request log computed by hand; rank 2, a common factor of a and b changes
-nothing; rank 5, the member that is the chosen model equals the plain analysis in every cell, and
-what is priced anew equals a replay.
+nothing; rank 5, the member that is the chosen model equals the plain analysis in every cell, and a
+re-priced result equals a replay.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
 
 RECOMPUTE_REQUESTS = 2000
-"""Question 4 is asked again under every member in logs of at most this many requests: there a
-bound takes a tenth of a second; on 12,031 requests it takes ten times that, at every capacity."""
+"""Question 4 is asked again under every member if the log has at most this many requests: a bound
+then takes a tenth of a second, and ten times that on 12,031 requests, at every capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +47,19 @@ class Band:
     """All answers under all members."""
 
     threshold: float
-    """Of "worth changing", repeated from question 5."""
+    """Of "worth changing", as in question 5."""
     replays: int
-    """Replays run for the band alone; everything else was there or was priced anew."""
+    """Replays run for the band alone; everything else was kept or re-priced."""
     members: tuple[Member, ...]
     """The first is the chosen model itself."""
     ceiling: CeilingBand
     capacity: CapacityBand | None
-    """This and what follows: None where question 1 ended the run."""
+    """This and the following fields are None if question 1 ended the run."""
     policy: tuple[PolicyBand, ...] | None
     bound: tuple[BoundBand, ...] | None
-    """None also where question 4 was skipped."""
+    """Also None if question 4 was skipped."""
     pin: PinBand | None
-    """None also without a shared prefix."""
+    """Also None without a shared prefix."""
 
 
 @Section(
@@ -78,11 +77,11 @@ def band(
     policies: Policies | None,
     brackets: Brackets | None,
 ) -> Band:
-    """The answers again under every cost function; the ceiling alone where question 1 ends the run.
+    """The answers under every cost function; only the ceiling if question 1 ends the run.
 
-    Time: under every member but the first, one replay per policy that weighs costs and capacity of
-    the table. lru, under which the capacity curve is measured, decides by time alone and is priced
-    anew; a member with other bytes per block holds the same number of blocks.
+    Time: under every member but the first, one replay per capacity of the table and policy that
+    weighs costs. lru, under which the capacity curve is measured, decides by time alone and is
+    re-priced; a member with other bytes per block holds the same number of blocks.
     """
     asked = None if policies is None else policies.table
     base = None if asked is None else context.replays

@@ -1,26 +1,26 @@
 """Why the hit rate is no higher: every block that was not a hit, by one named cause.
 
-The part that no cache saves (missing from question 1's ceiling) is divided by why its blocks were
-new, the rest at the recommended capacity is what left before it came again. A request's parts are
-ranges of its path, so the causes share nothing and leave nothing out:
+What no cache can save (missing from question 1's ceiling) is divided by why its blocks were new;
+the other misses at the recommended capacity were evicted before they were needed again. Each cause
+of a request is a range of its path, so the causes are disjoint and complete:
 
-* ``shorter_than_a_block``: new, in a prompt of one block and fewer tokens than it has (engines that
-  cache full blocks only never hit it; here a block counts as whole).
-* ``tool_order``: new, and would have been a hit had the tools of every prompt stood in the order in
-  which the same tools came first: the log is counted again with them so.
+* ``shorter_than_a_block``: new, in a prompt shorter than one block (engines that cache full blocks
+  only never hit it; here it counts as a whole block).
+* ``tool_order``: new, but a hit if every prompt listed its tools in the order in which the same
+  tools came first: the log is counted again with them in that order.
 * ``near_identical_start``: the first block is new and near-identical to an earlier one
   (:mod:`cache_worthy.logs.evidence` says when). All that such a request had to compute is counted,
-  so it is a limit: how much of it would be shared without the difference cannot be known.
+  so this is an upper limit: how much would be shared without the difference cannot be known.
 * ``new_start``: the first block is new, and nothing more is known: a first occurrence.
-* ``new_below``: new below a prefix that was known: a first occurrence too.
-* ``evicted``: known, and not in the cache any more: reuse beyond the capacity's horizon.
+* ``new_below``: new below a known prefix: a first occurrence too.
+* ``evicted``: known, but no longer in the cache: the capacity is too small for this reuse.
 
-Where a log has no prompts, only block ids, the second and third cannot be told from a first
-occurrence and count as such; the report says so.
+In a log without prompts, with block ids only, the second and third cannot be told from a first
+occurrence and count as one; the report says so.
 
 Evidence: rank 2, the causes sum to the compulsory cost and to the replay's total, raised here, and
-the count with tools in their first order is that of a log written so (tests); rank 4, logs computed
-by hand, text and tools included (tests).
+the count with tools in their first order equals that of a log written in that order (tests); rank
+4, logs computed by hand, text and tools included (tests).
 """
 
 from __future__ import annotations
@@ -42,9 +42,6 @@ from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
 
-NEW = ("shorter_than_a_block", "tool_order", "near_identical_start", "new_start", "new_below")
-EVICTED = "evicted"
-
 NAMES = {
     "shorter_than_a_block": "prompt shorter than a block",
     "tool_order": "same tools, another order",
@@ -54,6 +51,9 @@ NAMES = {
     "evicted": "evicted before it came again",
 }
 """In words."""
+
+EVICTED = "evicted"
+NEW = tuple(name for name in NAMES if name != EVICTED)
 
 Compared = Literal["text", "tokens", "text and tokens", "nothing"]
 
@@ -66,7 +66,7 @@ class Cause:
     known: bool
     """Whether the log has what tells this cause from a first occurrence."""
     requests: int
-    """With a block of this cause."""
+    """Requests with a block of this cause."""
     blocks: int
     cost: int
     """FLOPs."""
@@ -75,19 +75,19 @@ class Cause:
     example_record: int | None
     """1-based, of the request with the largest part, the earliest of equals."""
     example_block: int | None
-    """Where its part begins: blocks above it."""
+    """Blocks above its part."""
     example_token: int | None
     """Tokens above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Two near-identical beginnings, for an example."""
+    """An example of two near-identical beginnings."""
 
     record: int
     """1-based, of the first request of this cause that begins so."""
     requests: int
-    """Requests of this cause that begin like one earlier prompt but for such a stretch."""
+    """Requests of this cause that begin like one earlier prompt except for a short stretch."""
     position: int
     """Characters (tokens where the log has tokens) before the first difference, in the prompt as
     rendered."""
@@ -95,38 +95,38 @@ class Beginning:
     before: str | None
     """Text before the difference; None where it may not be shown."""
     earlier: str | None
-    """Text from the difference on, in the earlier prompt."""
+    """Text from the difference on in the earlier prompt."""
     later: str | None
     """The same in the later prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The missing parts of the ceiling and of the recommended capacity."""
+    """Misses by cause: of an unlimited cache, and at the recommended capacity."""
 
     uncached_cost: int
-    """Prefill FLOPs without a cache, of which the fractions are."""
+    """Prefill FLOPs without a cache; fractions are shares of it."""
     compared: Compared
     """What of the prompts could be compared."""
     given_up: bool
-    """Whether comparing first blocks ended early, for want of any match."""
+    """Whether comparing first blocks ended early because nothing matched."""
     prompts_with_tools: int
     tools_not_compared: bool
-    """Whether there were more lists of tools than are told apart."""
+    """Whether there were more lists of tools than are compared."""
     new: tuple[Cause, ...]
-    """No cache saves it; the sum is ``missing_cost``."""
+    """What no cache saves; the costs sum to ``missing_cost``."""
     missing_cost: int
     missing_fraction: float
-    """One less the ceiling."""
+    """One minus the ceiling."""
     policy: str
     capacity_bytes: int | None
-    """The recommended capacity; None where question 1 ended the run."""
+    """The recommended capacity; None if question 1 ended the run."""
     evicted: Cause | None
     missing_there_cost: int | None
-    """What is paid there: ``missing_cost`` and what ``evicted`` costs."""
+    """The cost there: ``missing_cost`` plus the cost of ``evicted``."""
     missing_there_fraction: float | None
     beginning: Beginning | None
-    """The most frequent of the near-identical ones."""
+    """The most frequent near-identical beginning."""
 
 
 def _compare(document: Reader) -> Quantities:
@@ -150,7 +150,7 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
-    """Why the hit rate is no higher; at the recommended capacity where there is one."""
+    """Why the hit rate is no higher; at the recommended capacity if there is one."""
     result = None
     if curve is not None:
         result = context.replays.run(BASELINE, curve.recommended_bytes)
@@ -190,13 +190,9 @@ class _Parts:
 
 
 def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
-    """Divide what had to be computed by cause; None where there is nothing to compute.
+    """Divide the computed blocks by cause; None if nothing had to be computed.
 
-    Parameters
-    ----------
-    context : Context
-    result : Outcome or None
-        The replay at the recommended capacity, where there is one.
+    ``result`` is the replay at the recommended capacity, if there is one.
 
     Raises
     ------
@@ -206,7 +202,7 @@ def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
 
     Notes
     -----
-    Time: requests; block references once more where tools were reordered.
+    Time: requests; all block references if tools were reordered.
     """
     evidence, costs = context.log.evidence, context.costs
     uncached = context.forest.recomputed(costs)
@@ -249,7 +245,7 @@ def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
 
 
 def _new(context: Context) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
-    """The new parts of the requests by cause; near-identical starts with their examples' numbers."""
+    """The new parts by cause; the requests with a near-identical start, each with its example."""
     parts = {name: _Parts(context) for name in NEW}
     known, paths, evidence = context.known, context.paths, context.log.evidence
     alike = evidence.preambles.alike
@@ -275,7 +271,7 @@ def _new(context: Context) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
 
 
 def _evicted(context: Context, result: Outcome) -> _Parts:
-    """What had been in the cache and left before it came again."""
+    """Blocks that were evicted before they were requested again."""
     require_sums(context.forest, context.costs, known=context.known, result=result)
     part = _Parts(context)
     for request, (begin, end) in enumerate(zip(result.matched, context.known, strict=True)):
@@ -292,9 +288,9 @@ def _compared(evidence: Evidence) -> Compared:
 
 
 def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:
-    """Per request the blocks seen before, were all tools in the order in which they came first.
+    """Per request the known blocks if all tools were in the order in which they came first.
 
-    The ids of prompts cut from text are chained hashes: an id stands for all up to it.
+    Ids of prompts cut from text are chained hashes: an id stands for the whole prefix.
     """
     reordered = evidence.reordered
     seen: set[BlockId] = set()
@@ -310,9 +306,9 @@ def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence)
 def _beginning(
     requests: Sequence[tuple[int, int]], examples: Sequence[Divergence], show_text: bool
 ) -> Beginning | None:
-    """The example that stands for the most requests, of equals the earliest.
+    """The example of the most requests; the earliest if several have as many.
 
-    ``requests``: their places and the numbers of their examples, -1 for none.
+    ``requests`` are their positions with the number of their example, or -1.
     """
     counts = Counter(number for _, number in requests if number >= 0)
     if not counts:

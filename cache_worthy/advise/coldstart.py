@@ -1,8 +1,8 @@
 """How long an empty cache takes to warm up, and what that does to the hit rate.
 
-*Cold start* (Easton and Fagin 1978): counted from an empty cache. The *warm half* is the second
-half of the same replay, served by the cache that the first half left. Three definitions of a hit
-rate are in use and differ by several points, so all are given.
+A *cold* rate (Easton and Fagin 1978) is counted from an empty cache. The *warm half* is the second
+half of the same replay, which starts with the cache that the first half left. Three definitions of
+a hit rate are in use and differ by several points, so all three are given.
 
 Evidence: rank 1, the cold rates of an unlimited cache on the conversation and synthetic traces;
 rank 4, logs computed by hand (tests).
@@ -24,10 +24,10 @@ from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
 
 TOLERANCE_PERCENT = 5
-"""Within this percentage of the steady rate counts as there."""
+"""A rate within this percentage of the steady rate counts as steady."""
 
 WINDOW = 1000
-"""Requests a rate is taken over, as vLLM's own hit rate counter does; at most a twentieth of a log."""
+"""Requests in the window of a rate, as in vLLM's hit rate counter; at most a twentieth of a log."""
 
 RATES = (
     "block: matched over referenced blocks; token: prompt tokens in matched blocks over prompt "
@@ -55,7 +55,7 @@ class ColdStart:
     """One capacity."""
 
     label: str
-    """"floor", "recommended", "yours", "working set", several joined by a comma."""
+    """"floor", "recommended", "yours", "working set", or several of them joined by commas."""
     fraction: float
     """Of the working set."""
     bytes: int
@@ -65,7 +65,7 @@ class ColdStart:
     warm: HitRates
     """Of the second half of them."""
     third_quarter: float | None
-    """Block rate; with the next: how steady the second half is in itself."""
+    """Block rate; together with the next, it shows how steady the second half is."""
     fourth_quarter: float | None
     reached_after: int | None
     """Requests served by then; None for never."""
@@ -104,14 +104,14 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def coldstart(context: Context, policies: Policies) -> ColdStarts:
-    """Hit rates and time to the steady state at every labelled capacity and the working set.
+    """Hit rates and warm-up time at every labelled capacity and at the working set.
 
     Time: requests, per capacity.
 
     Raises
     ------
     InvariantError
-        If one of these caches matches more blocks than the working set allows.
+        If a cache matches more blocks than one that holds the whole working set.
     """
     replays, known, requests = context.replays, context.known, context.forest.requests
     window = max(1, min(WINDOW, requests // 20))
@@ -137,7 +137,7 @@ def coldstart(context: Context, policies: Policies) -> ColdStarts:
 def _row(
     context: Context, matched: Sequence[int], window: int, *, of: tuple[str, int]
 ) -> ColdStart:
-    """The rates and the time to the steady one; ``of`` a capacity, by label and bytes."""
+    """Rates and warm-up at one capacity; ``of`` is its label and its bytes."""
     blocks, lengths, n = context.forest.length, context.lengths, context.forest.requests
     half = n // 2
     last = n - (n - half) // 2
@@ -175,7 +175,7 @@ def _row(
 def settling(
     matched: Sequence[int], blocks: Sequence[int], window: int
 ) -> tuple[int | None, int | None]:
-    """After how many requests the block rate reaches the steady one, and after how many it stays.
+    """After how many requests the block rate reaches the steady rate, and after how many it stays.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def settling(
     Returns
     -------
     reached, settled : int or None
-        By ``RULE``; None for never, or where the second half has no hit to be steady at.
+        By ``RULE``; None for never, or if the second half has no hits.
 
     Notes
     -----
@@ -210,7 +210,8 @@ def settling(
         return None, None
 
     def near(first: int, end: int) -> bool:
-        """Whether the rate of requests [first, end) is within the tolerance; no block is."""
+        """Whether the rate of requests [first, end) is within the tolerance; true without
+        blocks."""
         hits, whole = (m[end] - m[first]) * steady_blocks, (b[end] - b[first]) * steady_hits
         return 100 * abs(hits - whole) <= TOLERANCE_PERCENT * whole
 

@@ -1,4 +1,4 @@
-"""What every section measures: one log under one set of options, each derived thing made once."""
+"""What sections measure: one log under one set of options; everything derived is computed once."""
 
 from __future__ import annotations
 
@@ -43,21 +43,14 @@ class Options:
     """Memory of the GPUs of one replica together."""
     sglang_version: str | None = None
     show_text: bool = True
-    """Whether a few characters of prompts may stand in the result."""
+    """Whether the result may quote a few characters of prompts."""
 
 
 class Context:
-    """A log and what the sections share of it, made when first asked for.
+    """A log and what the sections share, each computed when first used.
 
-    Parameters
-    ----------
-    log : Log
-    options : Options
-    step : callable
-        Told what is being done.
-    workers : Workers
-    skippable : iterable of str
-        The sections that ``--skip`` can name; a sample answers none of them.
+    ``step`` is called with progress messages; ``skippable`` are the sections that ``--skip`` can name,
+    none of which a sample can answer.
     """
 
     def __init__(
@@ -103,7 +96,7 @@ class Context:
 
     @cached_property
     def known(self) -> Sequence[int]:
-        """Per request the blocks of its path that an earlier one had."""
+        """Per request the blocks of its path that an earlier request had."""
         return known_blocks(self.forest)
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Advice in the words of one serving engine: its own options, the flag to type, memory, pins.
+"""Advice for one server: its own options, the flag to type, memory flags, pins.
 
-A table of what the engine offers stands at the same capacities and in the same unit as the
-research policies, on equal terms: whole blocks, prompts only, one request at a time. Sources of
-every statement about an engine: `cache_worthy.sim.sglang.versions`, the engines' documentation.
+The options of the server are replayed at the same capacities and in the same unit as the research
+policies: whole blocks, prompts only, one request at a time. Sources of every statement about a
+server: `cache_worthy.sim.sglang.versions`, the engines' documentation.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from cache_worthy.advise.workload import Workload, share
 
 @dataclass(frozen=True, slots=True)
 class EngineAdvice:
-    """What to do on one engine."""
+    """What to do on one server."""
 
     engine: str
     server: str
-    """The version that the options are those of."""
+    """The version whose options these are."""
     options: tuple[EngineOption, ...]
     """The default first."""
     at: int
-    """Index of the capacity that the verdict is about: the user's, else the recommended."""
+    """Index of the capacity that the verdict is about: the user's, else the recommended one."""
     best: str
     """Label of the option to run."""
     saving_cost: int
-    """FLOPs that it saves against the default there."""
+    """FLOPs that it saves there against the default."""
     saving_fraction: float
     """Of the default's total recompute."""
     verdict: str
     """In words."""
     type_this: str | None
-    """The exact options for the command line, or None when there is nothing to set."""
+    """The exact options for the command line, or None if there is nothing to set."""
     memory: Memory
     pins: str
-    """Where this engine can hold a prefix, in words."""
+    """Whether and how this server can pin a prefix, in words."""
     tail_cost_ratio: float | None
-    """vLLM: recompute with room for everything, full blocks only, over the same with partial last
-    blocks; over `TAILS_MATTER` the report says so. None for other engines."""
+    """vLLM: recompute in an unlimited cache with full blocks only, over the same with partial last
+    blocks; the report says so above `TAILS_MATTER`. None for other servers."""
 
 
 def _compare(document: Reader) -> Quantities:
@@ -67,7 +67,7 @@ def _compare(document: Reader) -> Quantities:
 def engine(
     context: Context, workload: Workload, curve: CapacityCurve, policies: Policies
 ) -> EngineAdvice | None:
-    """What to do on the engine of ``--engine``; None for the generic one."""
+    """What to do on the server of ``--engine``; None for the generic one."""
     name, policy_rows = context.options.engine, policies.table.rows
     if name == "generic":
         return None

@@ -30,7 +30,7 @@ class MemberRow:
     cost_ratios: dict[str, float | None]
     """By policy, over that member's compulsory cost."""
     best: str
-    """Cheapest policy; the baseline when it ties."""
+    """Cheapest policy; the baseline if it ties."""
     saving_fraction: float
     """Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
     it costs more."""
@@ -49,7 +49,7 @@ class Member:
     ceiling: float | None
     worth_caching: bool
     recommended_fraction: float | None
-    """Question 3 under this member; None where question 1 ended the run."""
+    """Question 3 under this member; None if question 1 ended the run."""
     recommended_bytes: int | None
     recommended_cost_ratio: float | None
     rows: tuple[MemberRow, ...]
@@ -63,7 +63,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers under one cost function; all but the first None where question 1 ended the run."""
+    """The answers under one cost function; only ``worth`` if question 1 ended the run."""
 
     of: CostMember
     worth: Worth
@@ -80,7 +80,7 @@ def answers(
     curve: CapacityCurve | None,
     table: PolicyTable | None,
 ) -> Answers:
-    """Ask again what ``curve`` and ``table`` answered: ``mine`` are the replays under this cost."""
+    """Answer again, at the capacities of ``curve`` and ``table``, from replays under this cost."""
     worth = judge(mine.uncached_cost, mine.compulsory_cost)
     if curve is None or table is None:
         return Answers(of, worth)
@@ -89,7 +89,7 @@ def answers(
         context.step(f"sensitivity, {of.name}: {text}")
 
     def scaled(capacity: int) -> int:
-        """As many blocks, in bytes."""
+        """The same number of blocks, in bytes."""
         return capacity * of.size.block // context.size.block
 
     pins = measure_pins(mine, top=1).pins
@@ -103,7 +103,7 @@ def answers(
 
 
 def member(answers: Answers, table: PolicyTable | None) -> Member:
-    """What the document says of them; savings are those of the policies that ``table`` names."""
+    """The answers as the document has them; savings are of the policies that ``table`` names."""
     of, curve, top = answers.of, answers.curve, answers.top
     rows: tuple[MemberRow, ...] = ()
     if table is not None and answers.table is not None:
@@ -134,10 +134,10 @@ def member(answers: Answers, table: PolicyTable | None) -> Member:
 
 
 def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
-    """The table, naming of the policies that tie for the cheapest one that no member disagrees with.
+    """The table, in which a tie for the cheapest is resolved by the other members.
 
-    A tie under the model is a tie by chance of its coefficients: to name the first of the list would
-    advise one policy while another costs no more under any member.
+    A tie under one model is an accident of its coefficients; the first policy of the list may cost
+    more than another under every other member.
     """
     rows = []
     for n, row in enumerate(table.rows):
@@ -147,7 +147,7 @@ def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
 
 
 def always_cheapest(theirs: Sequence[PolicyRow], baseline: str) -> str | None:
-    """The policy that is cheapest under every member; the baseline first, None without one."""
+    """The policy that is cheapest under every member, preferably the baseline; else None."""
     common = set.intersection(*({c.policy for c in r.cells if c.cheapest} for r in theirs))
     order = [baseline, *(c.policy for c in theirs[0].cells)]
     return next((p for p in order if p in common), None)

@@ -1,4 +1,4 @@
-"""Bytes of KV cache as the memory flags of a serving engine."""
+"""Bytes of KV cache as the memory flags of a server."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Engine = Literal["generic", "sglang", "vllm"]
 ENGINES: tuple[Engine, ...] = ("generic", "sglang", "vllm")
 
 GPU_SHARE = 0.9
-"""Of the GPU for weights and KV cache, when asking what fits: near both engines' defaults (vLLM
-0.92, SGLang chosen by the server near 0.88)."""
+"""Share of the GPU for weights and KV cache when asking what fits: near the defaults of both
+servers (vLLM 0.92, SGLang about 0.88, which it computes)."""
 
 VLLM_BLOCK_TOKENS = 16
 """vLLM's default block size; hybrid models may force a larger one."""
 
 DEFAULT_FRACTION: Mapping[str, float] = {"vllm": 0.92, "sglang": 0.88}
-"""Of the GPU that each engine takes unless told otherwise; SGLang's server computes its own."""
+"""Share of the GPU that each server takes by default; SGLang computes its own."""
 
 CONTEXT_TOKENS: Mapping[Model, int] = {
     MODELS[name]: 131_072 for name in ("Llama-3.1-8B", "Llama-3.1-70B")
@@ -30,15 +30,15 @@ CONTEXT_TOKENS: Mapping[Model, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The KV bytes that the verdict is about, as flags of the engine."""
+    """The KV bytes that the verdict is about, as flags of the server."""
 
     recommended_bytes: int
     """Of question 3."""
     asked_bytes: int | None
     """The user's own capacity."""
     kv_bytes: int
-    """What the flags are for: the user's capacity; without one the recommendation, or what the GPU
-    has room for if that is less."""
+    """What the flags are for: the user's capacity, else the recommendation, or what fits on the GPU
+    if that is less."""
     kv_tokens: int
     weights_bytes: int
     """Two bytes a parameter."""
@@ -49,24 +49,22 @@ class Memory:
     room_bytes: int | None
     """What 90 percent of the GPU leaves for KV after the weights (may be negative)."""
     fraction: float | None
-    """(weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size or
-    room for it."""
+    """(weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size,
+    or if it does not fit."""
     fits: bool | None
-    """Whether that room holds ``floor_bytes``."""
+    """Whether ``floor_bytes`` fit there."""
     holds: bool | None
-    """Whether it holds ``kv_bytes``."""
+    """Whether ``kv_bytes`` fit there."""
     default_fraction: float
-    """What the engine takes by itself, near enough."""
+    """What the server takes by default, approximately."""
     default_holds: bool | None
     """Whether that is enough, so that there is nothing to set."""
     max_model_len: int | None
-    """What vLLM must be told so that it starts on ``kv_tokens`` alone; None where nothing need be
-    said, or nothing can."""
+    """What vLLM needs to start with ``kv_tokens``; None if it needs nothing, or cannot start."""
     flags: tuple[str, ...]
-    """What to type; alternatives of each other. Where the default holds it, only what the default
-    needs to start."""
+    """What to type: alternatives. If the default is enough, only what it needs to start."""
     minimum: tuple[str, ...]
-    """Where the default holds it: the least that the flags may be set to."""
+    """If the default is enough: the least values of the flags."""
     left_out: tuple[str, ...]
     """What the translation does not know."""
 
@@ -77,7 +75,7 @@ def weights_bytes(model: Model) -> int:
 
 
 def gpu_room(model: Model, gpu_gib: float) -> int:
-    """Bytes for KV that `GPU_SHARE` of the memory leaves after the weights; may be negative."""
+    """Bytes for KV cache in `GPU_SHARE` of the memory after the weights; may be negative."""
     return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
 
 
@@ -93,8 +91,8 @@ def measure_memory(
 ) -> Memory:
     """Bytes as flags; ``longest`` is in tokens, of the longest request with its output.
 
-    The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
-    bound of vLLM's, which must also cover activations.
+    The fraction counts weights and KV only: this is SGLang's static fraction, and a lower bound of
+    vLLM's, which also covers activations.
     """
     model = size.model
     target = recommended if asked is None else asked
@@ -180,9 +178,9 @@ def _left_out(engine: Engine, model: Model, whose: str) -> tuple[str, ...]:
 
 
 def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, str | None]:
-    """``--max-model-len`` where the cache, of so many tokens, is smaller than the model's context.
+    """``--max-model-len`` for a cache of so many tokens, if the model's context is longer.
 
-    With it, what the user must know.
+    Also a sentence on what that means for the user.
     """
     refusal = "vLLM does not start when the KV cache is smaller than one request of the full length"
     context, length = CONTEXT_TOKENS.get(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS

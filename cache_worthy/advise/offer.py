@@ -1,4 +1,4 @@
-"""What a server can be told to do, and which of it to choose."""
+"""What a server can be told to do, and which option to choose."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from cache_worthy.sim.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class EngineOption:
-    """One thing that can be set on the engine, or that it does by itself."""
+    """One option of a server, or what it does without options."""
 
     label: str
     """As the table shows it."""
     flag: str | None
-    """What to type; None where there is nothing to type."""
+    """What to type; None if there is nothing to type."""
     default: bool
-    """What the engine does unless told otherwise."""
+    """What the server does unless told otherwise."""
     total_cost: tuple[int, ...]
-    """Recompute at each capacity of the table."""
+    """FLOPs recomputed at each capacity of the table."""
     cost_ratio: tuple[float | None, ...]
     """Over the compulsory minimum."""
     token_hit_rate: tuple[float | None, ...]

@@ -1,6 +1,6 @@
-"""Question 6: shared prefixes worth holding resident.
+"""Question 6: shared prefixes worth pinning.
 
-A static node referenced ``refs`` times is computed once at least; holding it protects at most
+A static node referenced ``refs`` times is computed at least once; pinning it protects at most
 ``(refs - 1) * cost``. Every block belongs to one node, so the protections of all nodes sum to the
 log's avoidable recompute exactly (checked in ``measure_pins``).
 """
@@ -36,16 +36,16 @@ class Pin:
     last_block_id: int | str
     """Id in the log of its deepest block."""
     pin_bytes: int
-    """KV to hold, ancestors included: a prefix whose own prefix left is unreachable."""
+    """KV cache that it takes, ancestors included: a prefix is of no use without its own prefix."""
     protected_cost: int
-    """``(references - 1) * cost`` in FLOPs, a ceiling."""
+    """At most this many FLOPs: ``(references - 1) * cost``."""
     protected_fraction: float
     """Of the log's avoidable recompute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The best prefixes to hold, and what they do together (ancestors counted once)."""
+    """The best prefixes to pin, and what they protect together (ancestors counted once)."""
 
     avoidable_cost: int
     candidates: int
@@ -72,7 +72,7 @@ def node_protection(forest: Forest, costs: list[int]) -> dict[int, int]:
 
 
 def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
-    """The ``top`` shared static nodes that protect most, dearest first; ties to the lower number.
+    """The ``top`` shared static nodes that protect most, in this order; ties by number.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
-"""Pins, simulated: what holding the top prefixes gains at a capacity, and what it costs the rest.
+"""Pins, simulated: what pinning the top prefixes saves at a capacity, and what it costs the rest.
 
-Two replays under one policy at one capacity, with the prefixes of question 6 held once loaded and
-without. Their memory is taken from the same capacity, so the other blocks have less room.
+Two replays under one policy at one capacity, without pins and with the prefixes of question 6
+pinned once loaded. Pins take their memory from the same capacity, so less is left for other blocks.
 
-What the pinned blocks gain is at most the ceiling of question 6: each of them is paid once with
-the pins, and at most once a request without. The whole gain has no such bound: under policies
-other than lru less room can by chance cost the rest less (a counterexample is in the tests).
+The pinned blocks save at most the ceiling of question 6: each is computed once with the pins, and
+at most once per request without. The total saving has no such bound: under policies other than lru
+the other blocks may happen to cost less in less memory (a counterexample is in the tests).
 
-Evidence: rank 2, that gain and the compulsory price of the pinned blocks are checked here; rank 4,
+Evidence: rank 2, the saving and the compulsory cost of the pinned blocks are checked here; rank 4,
 a log computed by hand; the replay itself: ``tests/sim/radix/test_pinned.py``.
 """
 
@@ -38,7 +38,7 @@ class Change:
 
     @property
     def saved(self) -> int:
-        """What the pins save; negative for what they cost."""
+        """What the pins save; negative if they cost more."""
         return self.before - self.after
 
 
@@ -53,14 +53,14 @@ class PinGain:
     rest: Change
     """Recompute of all other blocks."""
     outside: Change
-    """Of the requests that go through no pinned block."""
+    """Of the requests without a pinned block."""
     outside_requests: int
     saved_cost: int
-    """FLOPs of all recompute; negative where pinning costs."""
+    """FLOPs over all requests; negative if pinning costs more."""
     saved_fraction: float
     """Of the recompute without pins."""
     of_ceiling: float | None
-    """``saved_cost`` over what question 6 gives as its ceiling."""
+    """``saved_cost`` as a share of the ceiling of question 6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class PinSim:
     blocks: int
     prefixes: int
     pinned_bytes: int
-    """What the pins take."""
+    """Memory of the pins."""
     need_bytes: int
-    """The least capacity that serves the log beside them."""
+    """The least capacity that serves the log with them."""
     gain: PinGain | None
-    """None where that does not fit."""
+    """None if that does not fit."""
     verdict: str
     """In words."""
 
@@ -93,14 +93,14 @@ class PinSim:
     compare=nothing,
 )
 def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
-    """Replay with and without the prefixes of question 6 held, at the capacity that verdicts are about.
+    """Replay with and without the pins of question 6, at the capacity that verdicts are about.
 
     Time: one replay.
 
     Raises
     ------
     InvariantError
-        If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
+        If a pinned block was computed twice, or the pinned blocks save more than the ceiling.
     """
     replays, forest, capacity = context.replays, context.forest, policies.chosen
     nodes = top_prefixes(node_protection(forest, replays.costs), context.options.top_pins)
@@ -134,7 +134,7 @@ def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
 def pin_policy(replays: Replays) -> str:
     """The user's own policy (the first), else the deployed default.
 
-    One that names its victims itself cannot be told what to hold and is passed over.
+    A policy that chooses victims itself cannot be told what to keep and is passed over.
     """
     own = (name for name in replays.factories if name not in POLICIES)
     return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
@@ -150,7 +150,7 @@ def _gain(
 ) -> PinGain:
     """The replay without the pins and the one with them, compared.
 
-    ``depths`` are the pinned blocks of each request's path, ``once`` what all of them cost once.
+    ``depths`` are the pinned blocks of each request's path; ``once`` is the cost of all pins, once.
     """
     lengths, table = replays.forest.length, replays.costs
     inside, outside = [], []

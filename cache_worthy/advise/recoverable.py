@@ -2,9 +2,9 @@
 
 At a capacity, what the baseline pays over compulsory is split into three parts that sum to it:
 
-* only memory recovers: up to the certified bound, which no policy of the class beats;
-* undecided: between the bound and a schedule that was found;
-* foresight recovers: a schedule that knows the future, found and checked, does.
+* only memory recovers: up to the certified bound, below which no policy of the class gets;
+* undecided: between the bound and the best schedule that was found;
+* foresight recovers: the part that this schedule, which knows the future, recovers.
 
 What the best shipped policy recovers lies within the last two.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
 
 CAPACITY_SHARE = 0.5
-"""Capacity-bound when at least this share of the excess is beyond every policy."""
+"""Capacity-bound if at least this share of the excess is beyond every policy."""
 
 RULE = (
     f"capacity-bound when the certified bound puts at least {CAPACITY_SHARE:.0%} of what lru pays "
@@ -48,7 +48,7 @@ class Recoverable:
     blocks: int
     lru_cost: int
     lower_bound: int
-    """The certified one."""
+    """Certified."""
     lower_bound_ratio: float | None
     """Over compulsory."""
     feasible_cost: int
@@ -59,7 +59,7 @@ class Recoverable:
     best_cost: int
     """Of the best shipped policy."""
     recoverable_fraction: float
-    """``1 - lower_bound / lru_cost``: at most this share of lru's cost can go."""
+    """``1 - lower_bound / lru_cost``: at most this share of lru's cost can be saved."""
     only_memory: float | None
     """Share of the excess that only more memory recovers; None without an excess."""
     undecided: float | None
@@ -72,7 +72,7 @@ class Recoverable:
     """"capacity-bound", "policy-bound" or "nothing to recover"."""
     verdict: str
     certified: Literal[True]
-    """Always true, and the schema says so: a bound not verified in exact integers is not given."""
+    """Always true: a bound that is not verified in exact integers is not given."""
     policy_class: str
     solver: str
 
@@ -119,15 +119,7 @@ def measure_brackets(
 ) -> Brackets:
     """Bracket the optimum at every capacity.
 
-    Parameters
-    ----------
-    context : Context
-    costs : sequence of int
-        Cumulative, by depth.
-    blocks : sequence of int
-        The capacities.
-    about : str
-        The beginning of what is said of the progress.
+    ``costs`` are cumulative by depth; ``about`` is a prefix of the progress messages.
 
     Raises
     ------
@@ -194,15 +186,15 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def bound(context: Context, table: PolicyTable, brackets: Brackets) -> Recovery:
-    """How much any policy could still recover, at every capacity of the table.
+    """How much any policy could still recover at every capacity of the table.
 
-    Of policies that tie, those are named that question 5 names.
+    In a tie, the policy is named that question 5 names.
     """
     return recovery_of(table, brackets)
 
 
 def recovery_of(table: PolicyTable, brackets: Brackets) -> Recovery:
-    """Question 4, from what the policies cost and what is known of the optimum."""
+    """Question 4, from the costs of the policies and the brackets of the optimum."""
     rows = tuple(_split(*pair) for pair in zip(table.rows, brackets.rows, strict=True))
     return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
 
@@ -220,7 +212,6 @@ def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
     if costs.get(row.best) == best:
         named = row.best
     word, verdict = _verdict(bracket, lru=lru, best=best, named=named)
-
     return Recoverable(
         fraction=row.fraction,
         bytes=row.bytes,
@@ -246,7 +237,7 @@ def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
 
 
 def _verdict(bracket: Bracket, *, lru: int, best: int, named: str) -> tuple[str, str]:
-    """The word by the printed rule, and what it means in a sentence."""
+    """The word by ``RULE``, and a sentence on what it means."""
     excess = lru - bracket.compulsory
     if not excess:
         return "nothing to recover", "lru already pays only what every cache must pay."

@@ -1,4 +1,4 @@
-"""What stands behind the figures that ``--sample`` estimates."""
+"""How the figures of ``--sample`` were estimated, and their errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SavingEstimate:
 
 @dataclass(frozen=True, slots=True)
 class SampleReport:
-    """What stands behind every estimated figure."""
+    """How the figures were estimated."""
 
     fraction: float
     """Of the subtrees, as asked for."""
@@ -52,11 +52,11 @@ class SampleReport:
     blocks: int
     kept_blocks: int
     shared_blocks: int
-    """Kept whatever the hash says."""
+    """Kept in every sample."""
     scale: float
-    """Of the capacity beyond the shared blocks."""
+    """Of the capacity beyond the shared blocks, sample over log."""
     least_bytes: int
-    """The least capacity that the sample answers."""
+    """The least capacity that the sample can answer."""
     method: str
     """Of the errors."""
     curve: tuple[Estimate, ...]

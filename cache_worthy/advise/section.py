@@ -29,23 +29,23 @@ class Section:
     """The field of the document."""
     _: KW_ONLY
     title: str = ""
-    """Of its part of the report."""
+    """Heading of its part of the report."""
     place: int = 0
-    """Of its part in the report, ascending."""
+    """Position of that part, ascending."""
     needs: tuple[str, ...] = ()
-    """Sections whose results it takes; without one of them it is not measured."""
+    """Sections whose results it takes; it is not measured unless all are there."""
     wants: tuple[str, ...] = ()
-    """Sections whose results it takes after those, None where there is none."""
+    """Sections whose results it takes after those; None if not there."""
     skip: str = ""
-    """What the help of ``--skip`` says of it; "" for a section that is always measured."""
+    """Its description in the help of ``--skip``; "" for a section that is always measured."""
     gated: bool = True
-    """Measured only where question 1 says that caching is worth it."""
+    """Whether it is measured only if question 1 finds caching worth it."""
     shown: bool = True
-    """False for an intermediate: in no document, and measured where a section needs it."""
+    """False for an intermediate result: in no document, and measured if a section needs it."""
     compare: Compare | None = None
-    """Its quantities in a document; unless given, the fields of its result that are numbers."""
+    """Its quantities in a document; by default the fields of its result that are numbers."""
     measure: Callable[..., Any] = _unmeasured
-    """``measure(context, *needs, *wants)``: the result, or None where there is nothing to say."""
+    """``measure(context, *needs, *wants)``: the result, or None if there is nothing to say."""
 
     def __call__(self, measure: Callable[..., Any]) -> Section:
         """The section with the function below it."""
@@ -53,7 +53,7 @@ class Section:
 
     @property
     def result(self) -> type:
-        """What it measures; a class of its own, by which ``Analysis.of`` finds it."""
+        """The class of its result, by which ``Analysis.of`` finds it; sections share none."""
         kind = typing.get_type_hints(self.measure)["return"]
         (found,) = [k for k in typing.get_args(kind) or (kind,) if k is not types.NoneType]
         return typing.cast(type, found)
@@ -64,7 +64,7 @@ class Section:
         return self.gated or bool(self.skip)
 
     def quantities(self, document: Reader) -> Quantities:
-        """What ``compare`` sets beside the same of another document."""
+        """What ``compare`` takes from a document."""
         if self.compare is not None:
             return self.compare(document)
         here = document.maybe(self.name)

@@ -42,22 +42,22 @@ SECTIONS: tuple[Section, ...] = (
 """In the order of the fields of the document."""
 
 _FIRST = ("bound", "band", "splits", "tails", "coldstart", "causes", "pinsim")
-"""In the order in which ``--skip`` names them, the slow ones first; others follow."""
+"""The order in the help of ``--skip``, the slow ones first; others follow."""
 
 
 def skippable() -> dict[str, str]:
-    """What ``--skip`` may name, and what the help says of each."""
+    """What ``--skip`` may name, and the help for each."""
     found = {one.name: one.skip for one in SECTIONS if one.skip}
     return {name: found[name] for name in (*_FIRST, *found) if name in found}
 
 
 def parse_skip(texts: Iterable[str]) -> frozenset[str]:
-    """Names of sections, given singly or joined by commas.
+    """Names of sections from arguments that may join several by commas.
 
     Raises
     ------
     UsageError
-        For a name that is no section.
+        For an unknown name.
 
     Examples
     --------

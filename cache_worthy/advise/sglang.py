@@ -1,4 +1,4 @@
-"""What SGLang offers: its eviction policies, which of them to run, where it can hold a prefix."""
+"""SGLang's eviction policies, which one to run, and how it can pin a prefix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cache_worthy.sim.sglang.versions import CURRENT, Server, flag_for, server_f
 
 
 def server_of(context: Context) -> Server:
-    """The release whose command line is spoken of."""
+    """The release that the advice is for."""
     version = context.options.sglang_version
     return CURRENT if version is None else server_for(version)
 
@@ -80,7 +80,7 @@ def _median_growth(prompts: Sequence[Sequence[int]]) -> int:
 def choose(
     context: Context, offers: Sequence[Offer], *, options: Sequence[EngineOption], at: int
 ) -> Choice:
-    """The cheapest option at a capacity of the table, where it saves enough to change."""
+    """The option that is cheapest at a capacity and saves enough to change, else the default."""
     server = server_of(context)
     default = options[0]
     best = min(options, key=lambda o: o.total_cost[at])
@@ -111,7 +111,7 @@ def choose(
 
 
 def pins_text(server: Server = CURRENT) -> str:
-    """Where a prefix can be held, in words, and what that needs."""
+    """How a prefix can be pinned, in words, and what that needs."""
     text = ["SGLang has no hard pin on the GPU."]
     if server.session_cache is not None:
         needs = f"{server.session_cache} in the environment and " if server.session_cache else ""

@@ -1,9 +1,8 @@
 """Splits over time: the answers on each half and each quarter of the log.
 
-A log of one hour says something about the next only if its own parts say the same. Parts are cut
-by request order, in the order that the analysis replays, and each is a log of its own that starts
-from an empty cache: a part knows nothing of the blocks that an earlier one left behind, so parts
-see less reuse than the whole.
+A log predicts the traffic after it only if its own parts agree. Parts are cut by request order, as
+replayed, and each is a log of its own that starts from an empty cache, so parts see less reuse than
+the whole.
 
 Evidence: rank 5, a part written to a file and analysed alone gives the same figures; rank 2, the
 parts partition the log; a log that repeats itself agrees, one whose second half is other traffic
@@ -34,14 +33,14 @@ from cache_worthy.sim.forest import build_forest
 DEFINITION = "by request order; each part is a log of its own, from an empty cache"
 
 SAME_CAPACITY = 2.0
-"""Recommendations within this factor are one: neighbours on the curve are up to 1.4 apart."""
+"""Recommendations within this factor are equal: neighbours on the curve are up to 1.4 apart."""
 
 RULES: dict[str, str] = {
     "worth caching": "question 1 has one answer",
     "capacity": f"parts of one length ask for memory within a factor of {SAME_CAPACITY:g}",
     "policy": f"one policy to change to, or none saves {WORTH_CHANGING:.0%}",
 }
-"""What it takes for the parts to agree, by verdict."""
+"""When the parts agree, by verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +60,21 @@ class Part:
     ceiling: float | None
     worth_caching: bool
     recommended_fraction: float | None
-    """Of the part's own working set; None where it is not worth caching, as is what follows."""
+    """Of the part's own working set; this and the following are None if caching is not worth it."""
     recommended_bytes: int | None
     recommended_cost_ratio: float | None
     best_policy: str | None
-    """Cheapest at the recommended capacity; the baseline when it ties, and of others that tie the
-    one that the whole log would change to."""
+    """Cheapest at the recommended capacity; in a tie the baseline, then the one that the whole log
+    would change to."""
     saving_fraction: float | None
     """What that policy saves against the baseline."""
     change_to: str | None
-    """That policy where it saves enough to change, else None."""
+    """That policy if it saves enough to change, else None."""
     whole_cost_ratio: float | None
-    """What the capacity that the whole log asks for costs on this part, under the baseline, over
-    the part's compulsory cost."""
+    """Cost of this part under the baseline at the whole log's recommended capacity, over the part's
+    compulsory cost."""
     whole_saving_fraction: float | None
-    """What the policy to change to by the whole log would save there; None where it stays."""
+    """What the whole log's policy to change to would save there; None if it keeps the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +85,13 @@ class Splits:
     rules: dict[str, str]
     """What agreement means, by verdict."""
     whole_bytes: int
-    """The capacity that the whole log asks for."""
+    """The capacity recommended for the whole log."""
     whole_change_to: str | None
     """The policy to change to there, or None."""
     parts: tuple[Part, ...]
-    """The whole log first, then halves, then quarters (where there are four requests)."""
+    """The whole log first, then halves, then quarters (if there are four requests)."""
     agree: tuple[str, ...]
-    """Verdicts of ``rules``."""
+    """Verdicts of ``rules`` on which the parts agree."""
     disagree: tuple[str, ...]
     """The other ones."""
 
@@ -108,7 +107,7 @@ class Splits:
 def splits(context: Context, curve: CapacityCurve, table: PolicyTable) -> Splits:
     """Answer questions 1, 2, 3 and 5 on each half and each quarter of the log.
 
-    Time: twice that of questions 3 and 5 at one capacity, for halves and quarters each replay the
+    Time: twice that of questions 3 and 5 at one capacity, as halves and quarters each replay the
     log once.
     """
     paths, replays = context.paths, context.replays
@@ -167,9 +166,9 @@ def _part(
     asked: tuple[int, str | None],
     answers: tuple[CapacityCurve, PolicyRow] | None,
 ) -> Part:
-    """One part: its own answers to questions 3 and 5, and what those of the whole log do there.
+    """One part: its own answers to questions 3 and 5, and the effect of the whole log's answers.
 
-    ``asked`` is what the whole log asks for: bytes, and the policy to change to.
+    ``asked`` holds the whole log's answers: bytes, and the policy to change to.
     """
     name, begin, end = span
     capacity, policy = asked

@@ -1,12 +1,11 @@
-"""The slow requests: recompute of single requests, and what kind of request the dearest are.
+"""Slow requests: recompute of single requests, and what kind the most expensive ones are.
 
-The mean hides them. The tail is the dearest percent by recompute (not by what was evicted: a user
-waits for all of it), and each of its requests is of one of two kinds, by the larger part of its
-cost: ``cold`` (blocks that had been in the cache and left) or ``first`` (never seen before; no
-cache helps). Either may be ``deep`` too.
+The tail is the most expensive 1% by recompute (all of it, as a user waits for all of it). Each of
+its requests is of one of two kinds, by the larger part of its cost: ``cold`` (blocks that were
+evicted) or ``first`` (blocks never seen before; no cache helps). Either may also be ``deep``.
 
-Evidence: rank 2, the costs sum to the replay's total and the two kinds to the tail, raised here;
-rank 4, a log computed by hand (tests).
+Evidence: rank 2, the costs sum to the replay's total, raised here; rank 4, a log computed by hand
+(tests).
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from cache_worthy.measure.quantiles import nearest_rank
 from cache_worthy.measure.replays import BASELINE
 
 TAIL_PERCENT = 1
-"""The dearest percent of the requests, rounded up."""
+"""The most expensive percent of the requests, rounded up."""
 
 DEEP_PERCENT = 90
 """A path longer than this percentile of all paths is deep."""
 
 RANKS = (50, 95, 99, 100)
-"""Percentiles of a table; the last is the maximum."""
+"""Percentiles that are shown; the last is the maximum."""
 
 RULE = (
     f"tail: the dearest {TAIL_PERCENT}% of requests by recompute; deep: a path over the log's "
@@ -42,7 +41,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class TailKind:
-    """Requests of the tail of one kind, and the 1-based record of the dearest (None without)."""
+    """Tail requests of one kind, and the 1-based record of the most expensive, if any."""
 
     requests: int
     example_record: int | None
@@ -64,13 +63,13 @@ class Tail:
     own_p99: float | None
     own_max: float | None
     tail_requests: int
-    """Requests of the tail; fewer than its percent where fewer recompute anything."""
+    """Requests of the tail; less than its percentage if fewer recompute anything."""
     tail_cost: int
     """Recompute of the tail."""
     tail_evicted_cost: int
-    """The part of it that had been in the cache."""
+    """The part of it that had been in the cache and was evicted."""
     deep: TailKind
-    """These may be of either of the next two kinds, which sum to the tail."""
+    """Of either of the next two kinds, which sum to the tail."""
     cold: TailKind
     first: TailKind
 
@@ -198,7 +197,7 @@ def _tail(policy: str, table: Sequence[int], requests: Sequence[Kind], *, deep_o
 def _most_expensive(
     requests: Sequence[Kind], cost: Mapping[Kind, int], costs: Mapping[int, int]
 ) -> list[int]:
-    """Requests of the tail, those that recompute nothing left out; of equals the earlier."""
+    """Requests of the tail, without those that recompute nothing; the earlier of equals."""
     count = -(-len(requests) * TAIL_PERCENT // 100)
     left, least = count, 0
     for least in sorted(costs, reverse=True):

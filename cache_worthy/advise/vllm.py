@@ -12,7 +12,7 @@ from cache_worthy.logs.log import Log
 from cache_worthy.sim.outcome import Outcome
 
 TAILS_MATTER = 1.1
-"""Ten percent more recompute for the blocks that prompts end inside of is worth a sentence."""
+"""From ten percent more recompute for partial last blocks, the report says so."""
 
 PINS = (
     "vLLM cannot hold a prefix: there is nothing to set, and the prefixes above stay only while they "
@@ -21,7 +21,7 @@ PINS = (
 
 
 def offers(context: Context) -> list[Offer]:
-    """What it does, with the last block of a prompt dropped and kept."""
+    """Its policy, with the partial last block of a prompt dropped and kept."""
     from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
     tokens = context.log.block_tokens
@@ -43,7 +43,7 @@ def offers(context: Context) -> list[Offer]:
 def choose(
     context: Context, offers: Sequence[Offer], *, options: Sequence[EngineOption], at: int
 ) -> Choice:
-    """There is nothing to choose; what can be said is what full blocks alone cost."""
+    """There is nothing to choose; the verdict tells what caching full blocks only costs."""
     everything = context.forest.distinct
     dropped, kept = (
         context.forest.recomputed(context.costs, offer.replay(everything).matched)

@@ -1,4 +1,4 @@
-"""What the traffic is like, and question 1: whether prefix caching is worth enabling."""
+"""A description of the traffic, and question 1: whether prefix caching is worth enabling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Order statistics; None where there is nothing to count."""
+    """Order statistics; None if there is nothing to count."""
 
     p50: float | None
     p90: float | None
@@ -44,7 +44,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class ReuseBin:
-    """Repeated references to blocks last asked for ``least`` to ``up_to`` requests before."""
+    """Repeated references to blocks last requested ``least`` to ``up_to`` requests before."""
 
     least: int
     up_to: int
@@ -55,9 +55,9 @@ class ReuseBin:
 class Workload:
     """Facts of a log; costs in exact FLOPs, sizes in blocks or bytes as named.
 
-    ``reuse_distance`` counts requests between consecutive references to the same block, a request
-    right after it being 1; ``reuse_histogram`` counts the same exactly, by powers of two.
-    ``cost_per_byte`` is of radix nodes, as is ``cost_per_node``.
+    ``reuse_distance`` is in requests between references to the same block, 1 for consecutive
+    requests; ``reuse_histogram`` has its exact counts by powers of two. ``cost_per_byte`` is of
+    radix nodes, as is ``cost_per_node``.
     """
 
     requests: int
@@ -121,7 +121,7 @@ def _compare_workload(document: Reader) -> Quantities:
 
 @Section("workload", title="Workload", place=10, gated=False, compare=_compare_workload)
 def workload(context: Context) -> Workload:
-    """What the traffic is like."""
+    """Facts of the log."""
     return measure_workload(context.forest, context.options.model, context.log.block_tokens)
 
 
@@ -177,7 +177,7 @@ def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workloa
 
 
 def judge(uncached_cost: int, compulsory_cost: int) -> Worth:
-    """Question 1 by its printed rule, under any cost function."""
+    """Question 1, under any cost function."""
     ceiling = share(uncached_cost - compulsory_cost, uncached_cost)
     return Worth(
         ceiling=ceiling,
@@ -243,7 +243,7 @@ _NOTHING = Distribution(p50=None, p90=None, p99=None, max=None)
 
 
 def share(part: int, whole: int) -> float | None:
-    """A part of a whole; None of nothing."""
+    """``part / whole``; None if the whole is 0."""
     return part / whole if whole else None
 
 
