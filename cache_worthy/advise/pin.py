@@ -136,7 +136,7 @@ def measure_pins(
             if node in wanted:
                 first.setdefault(node, request)
             node = forest.parent[node]
-    below = forest.subtree_blocks()
+    below = forest.subtree_blocks
     held: set[int] = set()
     for node in ranked:
         while node >= 0 and node not in held:
