@@ -1,7 +1,7 @@
 """Kinds of layers, one formula each: what is cached, what a prompt costs, how many weights.
 
-A mixer combines tokens with each other: attention in its kinds, or a recurrent layer. Every mixer
-answers
+A mixer combines tokens with each other: attention in its kinds, or a recurrent layer
+(`cache_worthy.sim.models.recurrent`). Every mixer answers
 
 ``parts(d_model, ranks)``
     its weights, on ``ranks`` tensor-parallel ranks together: what is not divided counts once each;
@@ -16,7 +16,8 @@ answers
     what a prefix cache holds of it: ``"full"`` every token, ``"window"`` the newest ones,
     ``"state"`` a recurrent state that exists only where one was saved.
 
-Recurrent layers are in `cache_worthy.sim.models.recurrent`.
+Pairs of tokens are counted twice, with the diagonal at one half: a prompt of ``n`` tokens has ``n^2``
+twice-counted pairs, so that every count is an integer and the pairs of a range are a difference.
 
 Sources: grouped-query attention, Ainslie et al. 2023; multi-head latent attention with its indexer,
 DeepSeek-AI 2024 and 2025 (V2, V3.2); compressed attention, DeepSeek-AI 2026 (V4). Tensor shapes are
@@ -31,18 +32,91 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cache_worthy.sim.models.parts import (
-    Part,
-    chunked_pairs,
-    summary_pairs,
-    windowed_pairs,
-)
-
 Keeps = Literal["full", "window", "state"]
+
+FLOPS_PER_WEIGHT = 2
+"""A weight costs one multiplication and one addition per token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Weights of one purpose.
+
+    Attributes
+    ----------
+    name : str
+        `cache_worthy.sim.models.precision` finds their precision by it.
+    elements : int
+        On all ranks together.
+    active : int
+        Those that one token uses.
+    multiplied : bool
+        Whether a token costs `FLOPS_PER_WEIGHT` for each active one; not for norms and biases.
+    """
+
+    name: str
+    elements: int
+    active: int
+    multiplied: bool = True
+
+    @classmethod
+    def dense(cls, name: str, elements: int) -> Part:
+        """Weights that every token is multiplied with."""
+        return cls(name, elements, elements)
+
+    @classmethod
+    def small(cls, elements: int, active: int | None = None) -> Part:
+        """Norms, biases and other vectors."""
+        used = elements if active is None else active
+        return cls("norms", elements, used, multiplied=False)
+
+
+def windowed_pairs(tokens: int, window: int) -> int:
+    """Twice the pairs of queries with the ``window`` newest tokens.
+
+    Examples
+    --------
+    >>> windowed_pairs(4, 8), windowed_pairs(8, 8), windowed_pairs(9, 8)
+    (16, 64, 80)
+    """
+    if tokens <= window:
+        return tokens * tokens
+    return window * (2 * tokens - window)
+
+
+def chunked_pairs(tokens: int, chunk: int) -> int:
+    """Twice the pairs of queries with the tokens of their own chunk.
+
+    Examples
+    --------
+    >>> chunked_pairs(8, 8), chunked_pairs(12, 8)
+    (64, 80)
+    """
+    whole, rest = divmod(tokens, chunk)
+    return whole * chunk * chunk + rest * rest
+
+
+def summary_pairs(tokens: int, ratio: int, most: int | None) -> int:
+    """Twice the pairs of queries with summaries, one of every ``ratio`` tokens, ``most`` at most.
+
+    The query at position ``t`` (from 1) meets the ``t // ratio`` summaries complete by then.
+
+    Examples
+    --------
+    >>> summary_pairs(10, 4, None) == 2 * sum(t // 4 for t in range(1, 11))
+    True
+    >>> summary_pairs(40, 4, 3) == 2 * sum(min(t // 4, 3) for t in range(1, 41))
+    True
+    """
+    whole, rest = divmod(tokens, ratio)
+    if most is None or whole < most:
+        # 0, 1, ..., whole - 1 for `ratio` queries each, less the query at position 0, then the rest.
+        return ratio * whole * (whole - 1) + 2 * whole * (rest + 1)
+    return ratio * most * (most - 1) + 2 * most * (tokens - most * ratio + 1)
 
 
 class Mixer:
-    """A kind of layer; the module text says what each member means."""
+    """A kind of layer; the text of the module explains the members."""
 
     __slots__ = ()
 
@@ -81,14 +155,14 @@ class Mixer:
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """Chooses the tokens that a sparse attention layer looks at, from small keys of its own.
+    """Chooses the tokens that a sparse attention layer uses, by small keys of its own.
 
     Attributes
     ----------
     heads, dim : int
         Of its queries; its keys are one vector of ``dim`` per token, whole on every rank.
     most : int
-        Tokens (or summaries) that a query is given.
+        Tokens (or summaries) that a query uses.
     """
 
     heads: int
@@ -111,7 +185,7 @@ class Attention(Mixer):
     reach : int or None
         Newest tokens that a query sees, or the length of a chunk; None for all.
     chunked : bool
-        Whether ``reach`` is a chunk: queries see the tokens of their own chunk.
+        Whether ``reach`` is a chunk, of which queries see the tokens of their own.
     stores : bool
         False where the layer reads the keys and values of an earlier one and projects none.
     one_projection : bool
@@ -178,7 +252,7 @@ class Attention(Mixer):
         return self._scores * pairs(tokens, self.reach)
 
     def _kv_heads(self, ranks: int) -> int:
-        """Heads stored on all ranks together: each rank has at least one."""
+        """Heads stored on all ranks together, at least one on each."""
         return max(self.kv_heads, ranks)
 
     def cached(self, tokens: int, ranks: int = 1) -> int:
@@ -208,8 +282,8 @@ class Attention(Mixer):
 class Latent(Mixer):
     """Multi-head latent attention: one compressed vector per token, which all heads expand.
 
-    Its cost is that of the expanded form, which the papers define; kernels that keep the vectors
-    compressed spend more on long prompts.
+    Its cost is that of the expanded form, as in the papers; kernels that keep the vectors compressed
+    spend more on long prompts.
 
     Attributes
     ----------
@@ -223,9 +297,9 @@ class Latent(Mixer):
     gated : bool
         Whether the output is gated, by a projection as wide as the output of the heads.
     index : Indexer or None
-        The indexer, where this layer has one of its own.
+        Where this layer has one of its own.
     most : int or None
-        Tokens that an indexer, this layer's or an earlier one's, gives a query; None for all.
+        Tokens that an indexer, of this layer or an earlier one, leaves a query; None for all.
     """
 
     heads: int

@@ -1,16 +1,22 @@
-"""Bytes of weights and of KV cache on the ranks of one server.
+"""Bytes of weights and of KV cache on the ranks of one server, and what a prefix cache keeps.
 
-With tensor parallelism weights and heads are divided over the ranks. What cannot be divided is whole
-on each: a latent vector, an indexer's keys, a router, norms, and KV heads where there are fewer of
+With tensor parallelism weights and heads are divided over the ranks. What cannot be divided is copied
+to each: a latent vector, an indexer's keys, a router, norms, and KV heads where there are fewer of
 them than ranks. Sources: the parallel layers of vLLM (v1 engine) and SGLang.
+
+The replays of this project keep and evict blocks of tokens, which is right where every layer keeps
+every token. Engines treat other models by rules of their own: vLLM's hybrid cache manager counts a hit
+only where each kind of layer holds what it needs; SGLang keeps separate pools for windows and states.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
 from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.models.layers import Attention, Compressed, Mixer
 from cache_worthy.sim.models.model import Model
 
 FAR = 1 << 24
@@ -53,7 +59,7 @@ def weights_bytes(model: Model, tp: int = 1) -> int:
 
 @lru_cache(maxsize=1024)
 def kv_bytes_of(model: Model, tokens: int, tp: int = 1) -> int:
-    """Bytes of KV cache that a sequence of ``tokens`` tokens has, on ``tp`` ranks together.
+    """Bytes of KV cache of a sequence of ``tokens`` tokens, on ``tp`` ranks together.
 
     Keys and values (or latent vectors) and an indexer's keys; recurrent states come on top
     (`state_bytes`).
@@ -86,7 +92,6 @@ def kv_copies(model: Model, tp: int = 1) -> Fraction:
 
     Examples
     --------
-    >>> from cache_worthy.sim.models.model import Model
     >>> kv_copies(Model("m", 1, 8, heads=8, kv_heads=4, head_dim=1, d_ff=1), tp=8)
     Fraction(2, 1)
     """
@@ -97,3 +102,58 @@ def kv_copies(model: Model, tp: int = 1) -> Fraction:
 def state_bytes(model: Model) -> int:
     """Bytes of recurrent state per sequence, 0 without recurrent layers."""
     return whole_bytes(model.geometry.state_bits)
+
+
+def _kept_by(mixer: Mixer) -> str:
+    """What a layer keeps of a prefix, in words."""
+    if isinstance(mixer, Compressed):
+        summaries = f" and one summary of every {mixer.ratio}" if mixer.ratio else ""
+        return f"the newest {mixer.window}{summaries}"
+    if isinstance(mixer, Attention):
+        if not mixer.stores:
+            return "none of their own (they read an earlier layer's)"
+        return "every token" if mixer.reach is None else f"the newest {mixer.reach}"
+    if mixer.keeps == "state":
+        return "a state that exists only where the engine saved one"
+    return "every token"
+
+
+def kept(model: Model) -> str:
+    """What a prefix cache keeps, layer by layer, in one sentence.
+
+    Examples
+    --------
+    >>> from cache_worthy.sim.models.loading import load_model
+    >>> kept(load_model("qwen3-32b"))
+    'all 64 layers keep every token'
+    >>> kept(load_model("gemma-3-27b"))
+    '10 of 62 layers keep every token, 52 the newest 1024'
+    """
+    counts: Counter[str] = Counter()
+    for group in model.geometry.groups:
+        if group.mixer:
+            counts[_kept_by(group.mixer)] += group.count
+    first, *rest = sorted(counts, key=lambda what: what != "every token")
+    total = counts.total()
+    if not rest:
+        return f"all {total} layers keep {first}"
+    return ", ".join(
+        [f"{counts[first]} of {total} layers keep {first}", *(f"{counts[w]} {w}" for w in rest)]
+    )
+
+
+def require_full_cache(model: Model) -> None:
+    """Refuse a model whose prefix cache does not keep every token of every layer.
+
+    Raises
+    ------
+    InputError
+        Says what is kept, and what can be answered instead.
+    """
+    if model.prefix_cache == "full":
+        return
+    raise InputError(
+        f"--model {model.name}: its prefix cache works by other rules than full attention "
+        f"({kept(model)}), which the replays do not model; `cache-worthy models` has its bytes and "
+        "cost, and with a model of full attention the shares in tokens can be read"
+    )

@@ -11,9 +11,7 @@ from cache_worthy.sim.errors import InvariantError
 
 
 class FlatFifo:
-    """See the module. Constant time a reference."""
-
-    __slots__ = ("capacity", "held", "misses", "queue")
+    """See the module. Constant time per reference."""
 
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
@@ -51,8 +49,5 @@ SPEC = PolicySpec(
     name="flat_fifo",
     summary="FIFO over independent blocks, accessed in prompt order",
     source="textbook",
-    engine="generic",
-    pins_path=False,
-    parameters=(),
     make=FlatFifo,
 )

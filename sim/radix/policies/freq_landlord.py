@@ -10,18 +10,14 @@ from cache_worthy.sim.radix.tree import Node
 class FreqLandlord(GreedyDual):
     """Key ``H + freq * cost / size``; ``H`` as in Landlord.
 
-    It differs from ``gdsf`` in the ageing rule alone and from ``landlord`` in the frequency alone,
-    so each gap between the three is the effect of one term.
+    It differs from ``gdsf`` only in the ageing rule and from ``landlord`` only in the frequency.
     """
 
     name = "freq_landlord"
     summary = "Landlord with a frequency term; a diagnostic"
     source = "one term between gdsf and landlord; no paper"
     key_rule = KeyRule(
-        base="level",
-        mult="freq",
-        weight=lambda size, cost, depth: cost / size,
-        level="max",
+        base="level", mult="freq", weight=lambda size, cost, depth: cost / size, level="max"
     )
 
     def worth(self, node: Node) -> float:
