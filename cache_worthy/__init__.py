@@ -11,19 +11,28 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # of typing, whose import would take a third of the time of --version
 if TYPE_CHECKING:
-    from cache_worthy.api import analyze, bound, replay
-    from cache_worthy.logs.session import read_log
+    from cache_worthy.api import analyze, bound, read_log, replay
+    from cache_worthy.sim.errors import InputError
     from cache_worthy.sim.radix.policies import EvictionPolicy
 
 __version__ = "0.1.0"
 
-__all__ = ["EvictionPolicy", "__version__", "analyze", "bound", "read_log", "replay"]
+__all__ = [
+    "EvictionPolicy",
+    "InputError",
+    "__version__",
+    "analyze",
+    "bound",
+    "read_log",
+    "replay",
+]
 
 _HOMES = {
     "EvictionPolicy": "cache_worthy.sim.radix.policies",
+    "InputError": "cache_worthy.sim.errors",
     "analyze": "cache_worthy.api",
     "bound": "cache_worthy.api",
-    "read_log": "cache_worthy.logs.session",
+    "read_log": "cache_worthy.api",
     "replay": "cache_worthy.api",
 }
 """Where each name is defined; loaded at its first use, so that importing the package costs nothing."""

@@ -1,36 +1,86 @@
-"""The commands as functions: what ``import cache_worthy`` offers beside ``read_log``.
+"""The commands as functions: what ``import cache_worthy`` offers.
 
-Each gives the figures of the command of its name, as an object that converts to the command's JSON
-document (``to_dict``) and to a pandas ``DataFrame`` (``to_frame``).
+Each but ``read_log`` gives the figures of the command of its name, as an object that converts to the
+command's JSON document (``to_dict``) and to a pandas ``DataFrame`` (``to_frame``). A wrong argument is
+an ``InputError`` of a line or two.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from os import PathLike
+from typing import ParamSpec, TypeVar
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.analysis import analyze as _analyze
 from cache_worthy.advise.memory import Engine
 from cache_worthy.advise.request import requested
+from cache_worthy.checks import boolean, file_name, wrong
+from cache_worthy.logs import session
 from cache_worthy.logs.log import Log
+from cache_worthy.logs.options import ReadOptions
 from cache_worthy.measure.any_policy import Replay, replay_log
 from cache_worthy.measure.bound import BoundDocument, Costs, Rows, bound_log
 from cache_worthy.measure.capacity import Capacity
-from cache_worthy.measure.policies import plan_replay
+from cache_worthy.measure.policies import PARAMETERS, plan_replay
 from cache_worthy.sim.cost import DEFAULT_MODEL, Model, load_model
+from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.radix.policies import EvictionPolicy
 
 OwnPolicy = str | Callable[[], EvictionPolicy]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
+
+def _by_argument(call: Callable[P, T]) -> Callable[P, T]:
+    """The function, whose errors name arguments where the command line's name options."""
+
+    @functools.wraps(call)
+    def named(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except InputError as error:
+            text = _MODEL_FIELD.sub(r"model_field='\1', model='\2'", str(error))
+            error.args = (_OPTION.sub(lambda found: _argument(found[1]) or found[0], text),)
+            raise
+
+    return named
+
+
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_MODEL_FIELD = re.compile(r"--model-field ([^\s=]+)=(\w+|\*)")
+
+
+def _argument(option: str) -> str | None:
+    """The argument that is an option of the command line, None for an option of something else."""
+    name = option.replace("-", "_")
+    return name if name in _arguments() else None
+
+
+@functools.cache
+def _arguments() -> frozenset[str]:
+    found = {*PARAMETERS, *(field.name for field in fields(ReadOptions))}
+    for call in (analyze, replay, bound):
+        found |= inspect.signature(call).parameters.keys()
+    return frozenset(found)
+
+
+read_log = _by_argument(session.read_log)
+
+
+@_by_argument
 def analyze(
     log: Log,
     *,
     capacity_fraction: float | None = None,
     capacity_gib: float | None = None,
-    model: str | Model = DEFAULT_MODEL.name,
+    model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
     policy: OwnPolicy | Iterable[OwnPolicy] = (),
     pins: int = 5,
     skip: str | Iterable[str] = (),
@@ -49,7 +99,7 @@ def analyze(
         Of :func:`cache_worthy.read_log`.
     capacity_fraction, capacity_gib : float, optional
         Your own cache size, to be shown beside the recommended one: one of them at most.
-    model : str or Model
+    model : str, path or Model
         A shipped model, a JSON file, or the model itself.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
@@ -58,8 +108,8 @@ def analyze(
 
     Raises
     ------
-    UsageError, InputError
-        As the command prints it.
+    InputError
+        As the command prints it, by the names of the arguments.
 
     Examples
     --------
@@ -71,7 +121,7 @@ def analyze(
     """
     options = requested(
         capacity=Capacity(fraction=capacity_fraction, gib=capacity_gib),
-        model=model,
+        model=_model(model),
         policy=[policy] if isinstance(policy, str) or callable(policy) else policy,
         pins=pins,
         skip=[skip] if isinstance(skip, str) else skip,
@@ -82,9 +132,10 @@ def analyze(
         gpu_gib=gpu_gib,
         sglang_version=sglang_version,
     )
-    return _analyze(log, options)
+    return _analyze(_log(log), options)
 
 
+@_by_argument
 def replay(
     log: Log,
     policy: OwnPolicy,
@@ -92,7 +143,7 @@ def replay(
     capacity_fraction: float | None = None,
     capacity_gib: float | None = None,
     capacity_blocks: int | None = None,
-    model: str | Model = DEFAULT_MODEL.name,
+    model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
     per_request: bool = True,
     **parameters: str | float | Mapping[str, int],
 ) -> Replay:
@@ -109,7 +160,7 @@ def replay(
         :class:`cache_worthy.EvictionPolicy`, or ``"package.module:Class"``.
     capacity_fraction, capacity_gib, capacity_blocks : number
         The cache size: one of them.
-    model : str or Model
+    model : str, path or Model
         A shipped model, a JSON file, or the model itself.
     per_request : bool
         Whether the result has the hits of every request.
@@ -118,8 +169,8 @@ def replay(
 
     Raises
     ------
-    UsageError, InputError
-        As the command prints it.
+    InputError
+        As the command prints it, by the names of the arguments.
 
     Examples
     --------
@@ -130,22 +181,23 @@ def replay(
     (1.499576, RequestHits(hit_tokens=0, prompt_tokens=213))
     """
     return replay_log(
-        log,
+        _log(log),
         plan_replay(policy, parameters),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
         model=_model(model),
-        per_request=per_request,
+        per_request=boolean("per_request", per_request),
         note=warnings.warn,
     )
 
 
+@_by_argument
 def bound(
     log: Log,
     *,
     capacity_fraction: float | None = None,
     capacity_gib: float | None = None,
     capacity_blocks: int | None = None,
-    model: str | Model = DEFAULT_MODEL.name,
+    model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
     costs: Costs | None = None,
     rows: Rows = "A3",
     solver: str | None = None,
@@ -158,7 +210,7 @@ def bound(
         Of :func:`cache_worthy.read_log`.
     capacity_fraction, capacity_gib, capacity_blocks : number
         The cache size: one of them.
-    model : str or Model
+    model : str, path or Model
         A shipped model, a JSON file, or the model itself.
     costs : str, path or sequence of int, optional
         Measured costs instead of the model's: of the first 0, 1, 2, ... blocks of a path.
@@ -173,8 +225,8 @@ def bound(
 
     Raises
     ------
-    UsageError
-        As the command prints it.
+    InputError
+        As the command prints it, by the names of the arguments.
 
     Examples
     --------
@@ -185,7 +237,7 @@ def bound(
     True
     """
     return bound_log(
-        log,
+        _log(log),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
         model=_model(model),
         costs=costs,
@@ -194,9 +246,17 @@ def bound(
     )
 
 
+def _log(log: object) -> Log:
+    if isinstance(log, Log):
+        return log
+    raise wrong("log", "what cache_worthy.read_log returns", log)
+
+
+def _model(model: object) -> Model:
+    if isinstance(model, Model):
+        return model
+    return load_model(file_name("model", model, "the name of a model, a JSON file or a Model"))
+
+
 def _needed(fraction: float | None, gib: float | None, blocks: int | None) -> Capacity:
     return Capacity(fraction=fraction, gib=gib, blocks=blocks).needed()
-
-
-def _model(model: str | Model) -> Model:
-    return load_model(model) if isinstance(model, str) else model

@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
         return code
-    except (UsageError, InputError) as error:
-        print(f"cache-worthy: {error}", file=sys.stderr)
+    except InputError as error:
+        _say(str(error))
         return 2
     except BrokenPipeError:
         _forget_stdout()  # the reader went away (head, less): not an error
@@ -35,12 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Commands name their own files; what is left is stdout, stderr or a name no system takes.
         where = f" {error.filename!r}" if error.filename else ""
-        with contextlib.suppress(OSError):
-            print(f"cache-worthy: cannot read or write{where}: {error.strerror}", file=sys.stderr)
+        _say(f"cannot read or write{where}: {error.strerror}")
         _forget_stdout()
         return 2
     except KeyboardInterrupt:
-        print("cache-worthy: interrupted", file=sys.stderr)
+        _say("interrupted")
         return 130
 
 
@@ -48,19 +47,28 @@ def _run(words: list[str]) -> int:
     if words == ["--version"]:
         print(
             f"cache-worthy {__version__}"
-        )  # argparse would take longer to import than Python itself
+        )  # importing argparse would take longer than Python itself
         return 0
+    from cache_worthy.commands import OTHER_SPELLINGS
     from cache_worthy.commands.parser import build_parser
 
     # The program's own options take no value, so the first other word names the command.
-    command = next((word for word in words if not word.startswith("-")), "")
-    parser = build_parser({command})
+    place = next((n for n, word in enumerate(words) if not word.startswith("-")), None)
+    if place is not None:
+        words[place] = OTHER_SPELLINGS.get(words[place], words[place])
+    parser = build_parser(() if place is None else {words[place]})
     args = parser.parse_args(words)
     if args.command is None:
         parser.print_help()
         return 2
     code: int = args.run(args)
     return code
+
+
+def _say(text: str) -> None:
+    from cache_worthy.console import note  # not needed for --version
+
+    note(text, quiet=False)
 
 
 def _prepare_streams() -> None:

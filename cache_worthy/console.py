@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import stat
 import sys
 import tempfile
-import textwrap
 import threading
 import time
+import unicodedata
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
 
 TERMINAL = 80
 """Columns that lists and tables keep to."""
+
+LONGEST = 1000
+"""Columns of one message or one text of a report; nothing that this program says is as long."""
 
 
 def check_output(target: str, force: bool, flag: str = "-o") -> None:
@@ -73,24 +77,84 @@ def write_output(text: str | bytes, target: str, force: bool, flag: str = "-o") 
         raise UsageError(f"{flag} {target}: cannot write: {error.strerror or error}") from error
 
 
-def wrapped(text: str, first: str = "", then: str = "", *, width: int = TERMINAL) -> str:
-    """``text`` in lines of at most ``width`` columns; a word that is longer stays whole.
+def plain(text: str, most: int = LONGEST) -> str:
+    """A text that is safe to print: no control characters, at most ``most`` columns.
+
+    Names and messages come from other people's files, and an escape sequence in one must not act on
+    the terminal. Line feeds stay; of a text that is too long the middle is left out.
 
     Examples
     --------
-    >>> print(wrapped("word " * 16, "name  ", " " * 6))
-    name  word word word word word word word word word word word word word word word
-          word
+    >>> plain("a" + chr(27) + "[1m" + chr(0x202e)), plain("abcdefghijkl", 9)
+    ('a\\\\x1b[1m\\\\u202e', 'ab ... kl')
     """
-    lines = textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=then,
-        break_long_words=False,
-        break_on_hyphens=False,
+    if not text.replace("\n", "").isprintable():
+        text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    if columns(text) <= most:
+        return text
+    half = (most - 5) // 2
+    return f"{_start(text, half)} ... {_start(text[::-1], half)[::-1]}"
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """A message as :func:`plain` text on one line.
+
+    Examples
+    --------
+    >>> one_line("of two lines\\n  the second")
+    'of two lines; the second'
+    """
+    return plain("; ".join(line.strip() for line in text.splitlines() if line.strip()), most)
+
+
+def columns(text: str) -> int:
+    """Columns of a terminal: two of a wide East Asian character, none of a combining one.
+
+    Examples
+    --------
+    >>> columns("ab"), columns(chr(0x4e2d)), columns("e" + chr(0x301))
+    (2, 2, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
     )
-    return "\n".join(lines)
+
+
+def _start(text: str, width: int) -> str:
+    """The longest beginning of at most ``width`` columns."""
+    used = 0
+    for n, character in enumerate(text):
+        used += columns(character)
+        if used > width:
+            return text[:n]
+    return text
+
+
+def wrap(text: str, width: int = TERMINAL, *, first: str = "", rest: str = "") -> list[str]:
+    """Lines of at most ``width`` columns behind ``first`` and then ``rest``.
+
+    A word that no line can hold is broken.
+
+    Examples
+    --------
+    >>> wrap("one two three four", 9, first="  ", rest="    ")
+    ['  one two', '    three', '    four']
+    """
+    lines, line, empty = [], first, True
+    for space, word in re.findall(r"(\s*)(\S+)", text):
+        gap = "" if empty else " " * len(space)
+        if not empty and columns(line + gap + word) > width:
+            lines.append(line)
+            line, gap = rest, ""
+        while columns(line + gap + word) > width:
+            piece = _start(word, max(2, width - columns(line)))
+            lines.append(line + piece)
+            line, word = rest, word[len(piece) :]
+        line, empty = line + gap + word, False
+    return [*lines, line.rstrip()] if line.strip() else lines
 
 
 class Progress:
@@ -122,9 +186,9 @@ class Progress:
             note(text, quiet=False)
             return
         with self._lock:
-            self._text = text
+            self._text = one_line(text, TERMINAL - 1)
             if self._shown and time.monotonic() - self._last > 0.2:
-                self._write(f"\r\x1b[K{text}")
+                self._write(f"\r\x1b[K{self._text}")
 
     def _begin(self) -> None:
         with self._lock:
@@ -149,7 +213,9 @@ class Progress:
 
 
 def note(text: str, quiet: bool) -> None:
-    """One line on stderr unless quiet; a broken stderr costs the note, not the result."""
+    """At most two lines on stderr unless quiet; a broken stderr costs the note, not the result."""
     if not quiet:
+        first, _, hint = text.strip().partition("\n")
+        lines = [one_line(first), *([f"  {one_line(hint)}"] if hint else [])]
         with contextlib.suppress(OSError):
-            print(f"cache-worthy: {text}", file=sys.stderr, flush=True)
+            print("cache-worthy: " + "\n".join(lines), file=sys.stderr, flush=True)

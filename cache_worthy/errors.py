@@ -1,7 +1,9 @@
-"""The one error type of the command line: bad input, told in a line or two, exit code 2."""
+"""The error of what a user did wrong."""
 
 from __future__ import annotations
 
+from cache_worthy.sim.errors import InputError
 
-class UsageError(Exception):
-    """What is wrong, where, the allowed range and a hint; shown without a traceback."""
+
+class UsageError(InputError):
+    """What is wrong, where, the allowed range and a hint; the command line ends with exit code 2."""

@@ -2,8 +2,7 @@
 
 * ``optimum``: exact optima of small instances, by dynamic and by integer programming; Belady.
 * ``bound``: the certified lower bound of a trace, and clairvoyant schedules above it.
-* ``transcripts``: second transcriptions of deployed caches, for tests alone; not installed.
-* ``registry``: every oracle by name and kind; ``on_instances`` asks the bound of small instances.
+* ``registry``: every oracle by name and kind, on instances of the formal model.
 """
 
 if __name__ != "cache_worthy.oracles":

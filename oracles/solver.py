@@ -146,15 +146,10 @@ def solve(program: Program, solver: str | None = None, time_limit: float | None 
     return Solution(
         values=[float(x) for x in values],
         reduced=[float(v.dj or 0.0) for v in columns] if linear else [],
-        duals=[float(c.pi or 0.0) for c in _constraints(problem)] if linear else [],
+        duals=[float(c.pi or 0.0) for c in problem.constraints()] if linear else [],
         proved=proved,
         solver=f"{name} through PuLP {pulp.__version__}",
     )
-
-
-def _constraints(problem: Any) -> list[Any]:
-    """Constraints in the order they were added."""
-    return list(problem.constraints())
 
 
 def _linear(pairs: Sequence[tuple[Any, float]]) -> Any:

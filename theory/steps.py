@@ -87,36 +87,16 @@ Event = Hit | Rent | Settle | Evict | Load | OptLoad | OptEvict
 Tie = Literal["lru", "mru", "oldest", "newest", "node"]
 
 
-def _tie_lru(a: Transcription, u: int) -> tuple[int, ...]:
-    return (a.touched[u], -a.depth[u], u)
-
-
-def _tie_mru(a: Transcription, u: int) -> tuple[int, ...]:
-    return (-a.touched[u], -a.depth[u], u)
-
-
-def _tie_oldest(a: Transcription, u: int) -> tuple[int, ...]:
-    return (a.loaded[u],)
-
-
-def _tie_newest(a: Transcription, u: int) -> tuple[int, ...]:
-    return (-a.loaded[u],)
-
-
-def _tie_node(a: Transcription, u: int) -> tuple[int, ...]:
-    return (u,)
-
-
 #: Tie-breaks among candidates of equal key, smallest first. ``lru``: least recently touched, then
 #: deepest, then lowest number (touch times alone already order the evictable leaves: two leaves
 #: touched by one request would lie on one path). ``oldest``: first loaded, which is what ``sim``
 #: does with node ids.
 TIES: dict[Tie, Callable[[Transcription, int], tuple[int, ...]]] = {
-    "lru": _tie_lru,
-    "mru": _tie_mru,
-    "oldest": _tie_oldest,
-    "newest": _tie_newest,
-    "node": _tie_node,
+    "lru": lambda a, u: (a.touched[u], -a.depth[u], u),
+    "mru": lambda a, u: (-a.touched[u], -a.depth[u], u),
+    "oldest": lambda a, u: (a.loaded[u],),
+    "newest": lambda a, u: (-a.loaded[u],),
+    "node": lambda a, u: (u,),
 }
 
 
@@ -129,7 +109,7 @@ def divide(a: Number, b: Number) -> Number:
     (2, Fraction(1, 2))
     """
     if not isinstance(a, int | Fraction):
-        return a / b  # a symbolic cost of search.py, which divides itself
+        return a / b  # a symbolic cost (search/symbolic.py), which divides itself
     q = Fraction(a) / b
     return q.numerator if q.denominator == 1 else q
 
@@ -173,7 +153,7 @@ class Transcription(ABC):
         self.k = k
         self.tie = tie
         self._tie = TIES[tie]
-        self.depth = tuple(len(instance.path(v)) - 1 for v in range(instance.n))
+        self.depth: tuple[int, ...] = tuple(len(instance.path(v)) - 1 for v in range(instance.n))
         self._paths = tuple(instance.path(v) for v in range(instance.n))
         self._children = instance.children()
         self.resident: set[int] = set()
@@ -251,7 +231,7 @@ class Transcription(ABC):
         return self.used + sum(self.instance.size[u] for u in missing) > self.k
 
     def evictable(self) -> list[int]:
-        """Unpinned resident nodes without a resident child, by the tie-break, first to go first."""
+        """Unpinned resident nodes without a resident child, by the tie-break, the first to leave first."""
         leaves = [
             u for u in self.resident if not self.resident_children[u] and u not in self.pinned
         ]
@@ -331,7 +311,7 @@ class Run:
     ----------
     cost : int or Fraction
         Total load cost from an empty cache.
-    evictions, loads : int
+    evictions : int
     request_costs : tuple of (int or Fraction)
         What every request paid.
     events : tuple of tuple of Event
@@ -340,7 +320,6 @@ class Run:
 
     cost: Number
     evictions: int
-    loads: int
     request_costs: tuple[Number, ...]
     events: tuple[tuple[Event, ...], ...] = ()
 
@@ -363,7 +342,6 @@ def drive(algorithm: Transcription, *, keep_events: bool = False) -> Run:
     return Run(
         cost=algorithm.cost,
         evictions=algorithm.evictions,
-        loads=algorithm.loads,
         request_costs=tuple(costs),
         events=tuple(kept),
     )

@@ -189,7 +189,7 @@ def _parameters(context: Context, skipped: frozenset[str]) -> Parameters:
     options = context.options
     return Parameters(
         model=options.model,
-        chars_per_token=options.chars_per_token,
+        chars_per_token=context.log.chars_per_token,
         capacity_bytes=context.chosen,
         own_policies=tuple(options.own_policies),
         pins=options.top_pins,

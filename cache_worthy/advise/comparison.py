@@ -17,7 +17,6 @@ from cache_worthy.advise import sections
 from cache_worthy.advise.quantity import TITLES, Quantity, Spread, Unit
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.shared_pins import SharedPins, shared_pins
-from cache_worthy.errors import UsageError
 from cache_worthy.numbers import gib, ratio, shown
 
 
@@ -161,29 +160,33 @@ _CONSEQUENCES = {
 
 def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
     for place, names in (("input", _CUT), ("parameters", None)):
-        one, two = a.get(place).value, b.get(place).value
-        if not isinstance(one, dict) or not isinstance(two, dict):
-            raise UsageError(f"{a.file}, {b.file}: no whole analyze document: {place}: no object")
-        for name in dict.fromkeys([*one, *two]) if names is None else names:
-            values = one.get(name), two.get(name)
-            if values[0] != values[1]:
-                left, right = map(_setting, values)
+        one, two = a.get(place), b.get(place)
+        for name in dict.fromkeys([*one.names(), *two.names()]) if names is None else names:
+            left, right = one.maybe(name), two.maybe(name)
+            if (left and left.value) != (right and right.value):
                 effect = _CONSEQUENCES.get(name, "")
-                yield Setting(name.replace("_", " "), a=left, b=right, consequence=effect)
+                yield _differing(name.replace("_", " "), left, right, effect=effect)
     samples = [d.maybe("sample") for d in (a, b)]
     fractions = [None if s is None else s.maybe("fraction") for s in samples]
     if any(f is not None for f in fractions):  # said of two equal ones too
-        left, right = (_setting(None if f is None else f.value) for f in fractions)
         effect = "capacities, costs and policies are estimates, with the errors of their documents"
-        yield Setting("sample", a=left, b=right, consequence=effect)
+        yield _differing("sample", *fractions, effect=effect)
 
 
-def _setting(value: object) -> str:
-    if value is None or value == []:
+def _differing(name: str, a: Reader | None, b: Reader | None, *, effect: str) -> Setting:
+    return Setting(name, a=_setting(a), b=_setting(b), consequence=effect)
+
+
+def _setting(here: Reader | None) -> str:
+    """A choice in words; of an object its name."""
+    if here is None or here.value is None:
         return "none"
-    if isinstance(value, dict):
-        return str(value.get("name"))
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(here.value, dict):
+        return here.text("name")
+    if isinstance(here.value, list):
+        parts = (Reader(here.file, value, here.place) for value in here.value)
+        return ", ".join(map(_setting, parts)) or "none"
+    return str(here.value)
 
 
 Quantities = Mapping[str, Mapping[str, Quantity]]
@@ -272,6 +275,8 @@ def _crossed(asking: Reader, other: Reader, *, of: tuple[str, str]) -> Iterator[
         return
     size = curve.integer("recommended_bytes")
     points = [(p.integer("bytes"), p.number("cost_ratio")) for p in theirs.rows("points")]
+    if not points:
+        return
     low, high = on_curve(points, size)
     if high is None:
         text = f"cannot serve {on}, whose floor is {gib(points[0][0])}"

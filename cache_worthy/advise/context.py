@@ -29,8 +29,6 @@ class Options:
     Attributes
     ----------
     model : Model
-    chars_per_token : float
-        As the log was read; repeated in the document.
     capacity : callable or None
         ``capacity(distinct_blocks, block_bytes)`` in bytes, or None.
     own_policies : mapping of str to callable
@@ -51,7 +49,6 @@ class Options:
     """
 
     model: Model = DEFAULT_MODEL
-    chars_per_token: float = 4.0
     capacity: Callable[[int, int], int | None] | None = None
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     top_pins: int = 5

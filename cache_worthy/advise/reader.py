@@ -39,6 +39,12 @@ class Reader:
         there = isinstance(self.value, dict) and self.value.get(name) is not None
         return self.get(name) if there else None
 
+    def names(self) -> list[str]:
+        """The names of an object's fields."""
+        if not isinstance(self.value, dict):
+            raise self._wrong(self.place, "an object")
+        return list(self.value)
+
     def rows(self, name: str) -> list[Reader]:
         """The elements of a list."""
         found = self.get(name)

@@ -2,7 +2,7 @@
 
 At a capacity, what the baseline pays over compulsory is split into three parts that sum to it:
 
-* only memory recovers: up to the certified bound, which no policy of the class beats;
+* only memory recovers: up to the certified bound, below which no policy of the class pays;
 * undecided: between the bound and a schedule that was found;
 * foresight recovers: a schedule that knows the future, found and checked, does.
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 
 from cache_worthy.advise.context import Options
 from cache_worthy.advise.memory import ENGINES, Engine
 from cache_worthy.advise.sections import parse_skip
+from cache_worthy.checks import boolean, file_name, integer, listed, one_of, real, text
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.capacity import LARGEST_GIB, Capacity
 from cache_worthy.measure.cost_curve import load_curve
-from cache_worthy.measure.user_policy import own_policy
+from cache_worthy.measure.policies import EXPECTED, Factory, own_policy, shipped_radix
 from cache_worthy.sim.cost import DEFAULT_MODEL, Model, load_model
-from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.sglang.versions import server_for
+
+_SKIP = "names of sections"
 
 
 def requested(
     *,
     capacity: Capacity,
     model: str | Model = DEFAULT_MODEL.name,
-    policy: Iterable[str | Callable[[], EvictionPolicy]] = (),
+    policy: Iterable[str | Factory] = (),
     pins: int = 5,
     skip: Iterable[str] = (),
     cost_curve: str | PathLike[str] | None = None,
@@ -30,31 +32,33 @@ def requested(
     engine: Engine = "generic",
     gpu_gib: float | None = None,
     sglang_version: str | None = None,
-    chars_per_token: float = 4.0,
 ) -> Options:
     """The options of an analysis, by the names of the command line.
 
     Raises
     ------
-    UsageError, InputError
+    InputError
         On a value out of its range, an unknown name, a file that cannot be read, or options that
         exclude each other.
     """
-    _in_range(pins=pins, sample=sample, gpu_gib=gpu_gib)
-    if engine not in ENGINES:
-        raise UsageError(f"engine {engine!r}: expected one of {', '.join(ENGINES)}")
-    left_out = parse_skip(skip)
+    pins, show_text = integer("pins", pins, least=1), boolean("show_text", show_text)
+    if sample is not None:
+        sample = real("sample", sample, above=0, most=1)
+    if gpu_gib is not None:
+        gpu_gib = real("gpu_gib", gpu_gib, above=0, most=LARGEST_GIB)
+    engine = one_of("engine", engine, ENGINES)
+    left_out = parse_skip(text("skip", name, _SKIP) for name in listed("skip", skip, _SKIP))
     _fit(engine, gpu_gib=gpu_gib, sglang_version=sglang_version, sample=sample)
     if cost_curve is not None:
+        cost_curve = file_name("cost_curve", cost_curve)
         band = "is a member of the sensitivity band, which"
         if "band" in left_out:
             raise UsageError(f"--cost-curve: {band} --skip band leaves out")
         if sample not in (None, 1):
             raise UsageError(f"--cost-curve: {band} --sample {sample} leaves out")
     return Options(
-        cost_curve=None if cost_curve is None else load_curve(str(cost_curve)),
+        cost_curve=None if cost_curve is None else load_curve(cost_curve),
         model=load_model(model) if isinstance(model, str) else model,
-        chars_per_token=chars_per_token,
         capacity=capacity.in_bytes,
         own_policies=_own(policy),
         top_pins=pins,
@@ -65,14 +69,6 @@ def requested(
         gpu_gib=gpu_gib,
         sglang_version=sglang_version,
     )
-
-
-def _in_range(*, pins: int, sample: float | None, gpu_gib: float | None) -> None:
-    if type(pins) is not int or pins < 1:
-        raise UsageError(f"pins: expected an integer >= 1, got {pins!r}")
-    for name, value, most in (("sample", sample, 1), ("gpu_gib", gpu_gib, LARGEST_GIB)):
-        if value is not None and (type(value) not in (int, float) or not 0 < value <= most):
-            raise UsageError(f"{name}: expected a number > 0 and <= {most:g}, got {value!r}")
 
 
 def _fit(
@@ -87,23 +83,22 @@ def _fit(
     if sglang_version is not None:
         if engine != "sglang":
             raise UsageError(f"--sglang-version {sglang_version}: only with --engine sglang")
-        server_for(sglang_version)
+        server_for(text("sglang_version", sglang_version))
     if sample is not None and engine != "generic":
         raise UsageError(
             f"--sample {sample}: not with --engine {engine}, whose replays need the whole log"
         )
 
 
-def _own(
-    policies: Iterable[str | Callable[[], EvictionPolicy]],
-) -> Mapping[str, Callable[[], EvictionPolicy]]:
+def _own(policies: object) -> Mapping[str, Factory]:
     """The user's own policies by name; shipped ones are scored anyway."""
-    found = {}
-    for policy in policies:
-        if isinstance(policy, str) and policy in POLICIES:
+    found: dict[str, Factory] = {}
+    given: dict[str, object] = {}
+    for policy in listed("policy", policies, EXPECTED):
+        if shipped_radix(policy):
             continue
         name, factory = own_policy(policy)
-        if name in POLICIES:
-            raise UsageError(f"policy {name}: is the name of a shipped one; give it another name")
+        if given.setdefault(name, policy) != policy:
+            raise UsageError(f"policy {name}: two classes have this name; give one another name")
         found[name] = factory
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cache_worthy.console import wrapped
+from cache_worthy.console import plain, wrap
 
 
 def short_answer(document: Mapping[str, Any]) -> str:
@@ -22,7 +22,8 @@ def short_answer(document: Mapping[str, Any]) -> str:
         Prefix caching is not worth enabling on this log: an unlimited cache
         removes 0.4% of prefill recompute.
     """
-    return "\n".join(wrapped(text, "    ", "    ", width=72) for text in _sentences(document))
+    lines = (wrap(plain(t), 72, first="    ", rest="    ") for t in _sentences(document))
+    return "\n".join(line for found in lines for line in found)
 
 
 def _sentences(document: Mapping[str, Any]) -> Iterator[str]:

@@ -26,3 +26,5 @@ COMMANDS: Mapping[str, str] = {
     "completion": "print a shell completion script",
 }
 """Name and summary of every command; listing them imports none."""
+
+OTHER_SPELLINGS: Mapping[str, str] = {"analyse": "analyze"}

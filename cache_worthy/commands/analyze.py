@@ -127,7 +127,6 @@ def run(args: argparse.Namespace) -> int:
         engine=args.engine,
         gpu_gib=args.gpu_gib,
         sglang_version=args.sglang_version,
-        chars_per_token=args.chars_per_token,
     )
     progress = Progress(args.quiet, args.verbose)
     with arg.workers(args) as workers:

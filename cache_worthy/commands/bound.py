@@ -14,10 +14,10 @@ import argparse
 from dataclasses import fields
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import Progress, check_output, note, wrapped, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.bound import ROWS, SOLVERS, BoundDocument, bound_log, require_solver
+from cache_worthy.report.model import Facts, Part, Prose
 from cache_worthy.sim.cost import load_model
 
 INTERRUPTED = 130
@@ -80,26 +80,24 @@ def run(args: argparse.Namespace) -> int:
                 "trace that cache-worthy convert writes, not against the log",
                 args.quiet,
             )
-    text = to_json(document("bound", result)) if args.json else _text(result)
-    write_output(text, args.output, args.force)
+    arg.write_result(args, result, lambda: _words(result))
     if result.interrupted:
         note("interrupted: this is the best certificate so far, not the best there is", False)
         return INTERRUPTED
     return 0
 
 
-def _text(result: BoundDocument) -> str:
+def _words(result: BoundDocument) -> list[Part]:
     shown = [f.name for f in fields(result) if f.name not in ("input", "model", "proof")]
-    rows = [wrapped(_cell(getattr(result, n)), f"{n:<22}", " " * 22) for n in shown]
-    rows.append("")
-    rows.append(
-        wrapped(
-            "Nobody in that class, however much of the future it knows, recomputes less than "
+    return [
+        Facts("bound", tuple((name, _cell(getattr(result, name))) for name in shown)),
+        Prose(
+            "No schedule of that class, even one that knows the future, recomputes less than "
             "lower_bound; a schedule that knows the future reaches feasible_cost. "
-            "recoverable_fraction is what lies between lru and the bound."
-        )
-    )
-    return "\n".join(rows) + "\n"
+            "recoverable_fraction is the share of lru's cost that lies above the bound.",
+            note=True,
+        ),
+    ]
 
 
 def _cell(value: object) -> str:

@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_log(parser)
     parser.add_argument(
         "--anonymise",
+        "--anonymize",
         action="store_true",
         help="re-key block ids with a fresh secret and coarsen times, for sharing without content",
     )

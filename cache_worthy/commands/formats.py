@@ -1,6 +1,6 @@
 """List the log formats that can be read, with an example record each (invented).
 
-A record is one line in a log; here long ones are broken at spaces to fit a terminal. --json has them
+A record is one line in a log; here long ones are broken to fit a terminal. --json has them
 as they are.
 """
 
@@ -10,8 +10,8 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, wrapped, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import check_output
+from cache_worthy.report.model import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,6 @@ def run(args: argparse.Namespace) -> int:
         ListedFormat(name=f.NAME, summary=f.SUMMARY, fields=f.FIELDS, example=f.EXAMPLE)
         for f in FORMATS
     )
-    if args.json:
-        text = to_json(document("formats", FormatList(rows)))
-    else:
-        text = "\n".join(
-            f"{wrapped(r.summary, f'{r.name:<15}', ' ' * 15)}\n{wrapped(r.example, '  ', '  ')}\n"
-            for r in rows
-        )
-    write_output(text, args.output, args.force)
+    shown = tuple(line for r in rows for line in ((r.name, r.summary), ("", r.example)))
+    arg.write_result(args, FormatList(rows), lambda: [Facts("formats", shown)])
     return 0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, wrapped, write_output
-from cache_worthy.documents import to_json
+from cache_worthy.console import check_output
+from cache_worthy.report.model import Column, Part, table
 
 HUB = "https://huggingface.co/"
 
@@ -157,25 +157,39 @@ def listed(kv_dtype: str, indexer_dtype: str | None) -> tuple[ListedModel, ...]:
     return tuple(rows)
 
 
-def _line(row: ListedModel) -> str:
-    per_token = "-" if row.kv_bytes_per_token is None else f"{row.kv_bytes_per_token:,}"
-    numbers = f"{row.parameters_total / 1e9:>9.2f}{row.parameters_active / 1e9:>8.2f}"
-    words = "; ".join(filter(None, (row.kind, row.note)))
-    first = f"{row.name:<31}{per_token:>10}{numbers}  "
-    source = row.source.removeprefix(HUB).removesuffix("/blob/main/config.json")
-    return wrapped(f"{words} [{source}]", first, " " * 33) + "\n"
+def _words(rows: tuple[ListedModel, ...]) -> list[Part]:
+    return [
+        table(
+            "models",
+            "",
+            columns=("name", "B/token", "total", "active", Column("kind", words=True)),
+            rows=(
+                (
+                    row.name,
+                    "-" if row.kv_bytes_per_token is None else f"{row.kv_bytes_per_token:,}",
+                    f"{row.parameters_total / 1e9:.2f}",
+                    f"{row.parameters_active / 1e9:.2f}",
+                    row.kind,
+                )
+                for row in rows
+            ),
+        ),
+        table(
+            "sources",
+            "",
+            columns=("name", Column("notes [source]", words=True)),
+            rows=((row.name, f"{row.note} [{_short(row.source)}]".strip()) for row in rows),
+        ),
+    ]
+
+
+def _short(source: str) -> str:
+    return source.removeprefix(HUB).removesuffix("/blob/main/config.json")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the catalogue."""
-    from cache_worthy.documents import document
-
     check_output(args.output, args.force)
     rows = listed(args.kv_dtype, args.indexer_dtype)
-    if args.json:
-        text = to_json(document("models", ModelList(args.kv_dtype, rows)))
-    else:
-        head = f"{'name':<31}{'B/token':>10}{'total':>9}{'active':>8}  kind [source]\n"
-        text = head + "".join(map(_line, rows))
-    write_output(text, args.output, args.force)
+    arg.write_result(args, ModelList(args.kv_dtype, rows), lambda: _words(rows))
     return 0

@@ -10,16 +10,17 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cache_worthy.console import note
+from cache_worthy.console import note, write_output
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
 from cache_worthy.measure.capacity import LARGEST_BLOCKS, LARGEST_GIB, Capacity
 
 if TYPE_CHECKING:
     from cache_worthy.logs.log import Log
+    from cache_worthy.report.model import Part
     from cache_worthy.workers import Workers
 
 
@@ -264,9 +265,8 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=_count(1),
         default=1,
         metavar="N",
-        help="processes, no more than there are CPUs (default 1); the result is the same, byte for "
-        "byte. They take seconds to start and read the log each: long searches gain, an "
-        "analysis without its bound does not",
+        help="processes, at most one per CPU (default 1); the result is the same, byte for byte. Long "
+        "searches gain, an analysis without its bound does not",
     )
     group.add_argument(
         "--scheduler",
@@ -290,6 +290,21 @@ def add_output(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="default - (stdout)")
     parser.add_argument("--force", action="store_true", help="let -o overwrite an existing file")
     add_verbosity(parser)
+
+
+def write_result(
+    args: argparse.Namespace, result: object, words: Callable[[], Sequence[Part]]
+) -> None:
+    """Write a result where ``args`` say: as the JSON document of the command, or as these parts."""
+    from cache_worthy.documents import document, to_json
+    from cache_worthy.report.terminal import render_parts
+
+    if args.json:
+        action = getattr(args, "action", "")
+        text = to_json(document(f"{args.command}-{action}".strip("-"), result))
+    else:
+        text = render_parts(words())
+    write_output(text, args.output, args.force)
 
 
 def add_verbosity(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,9 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, wrapped, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import check_output
 from cache_worthy.measure.policies import Listed, listed
+from cache_worthy.report.model import Column, Table, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ def run(args: argparse.Namespace) -> int:
     """Print the registry."""
     check_output(args.output, args.force)
     rows = tuple(listed())
-    if args.json:
-        text = to_json(document("policies", PolicyList(rows)))
-    else:
-        text = "".join(
-            wrapped(
-                f"{p.summary} [{p.source}]",
-                f"{p.name:<17}{p.engine:<9}{'pins' if p.pins_path else '-':<6}",
-                " " * 32,
-            )
-            + "\n"
-            for p in rows
-        )
-    write_output(text, args.output, args.force)
+    arg.write_result(args, PolicyList(rows), lambda: [_table(rows)])
     return 0
+
+
+def _table(rows: tuple[Listed, ...]) -> Table:
+    return table(
+        "policies",
+        "",
+        columns=[Column(head, words=True) for head in ("name", "engine", "pins", "what it does")],
+        rows=(
+            (p.name, p.engine, "pins" if p.pins_path else "-", f"{p.summary} [{p.source}]")
+            for p in rows
+        ),
+    )

@@ -10,10 +10,10 @@ import argparse
 from dataclasses import fields
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, note, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import check_output, note
 from cache_worthy.measure.any_policy import Replay, replay_log
 from cache_worthy.measure.policies import PARAMETERS, plan_replay
+from cache_worthy.report.model import Facts, Part, table
 from cache_worthy.sim.cost import load_model
 
 
@@ -94,38 +94,37 @@ def run(args: argparse.Namespace) -> int:
         per_request=args.per_request,
         note=lambda text: note(text, args.quiet),
     )
-    text = to_json(document("replay", result)) if args.json else _text(result)
-    write_output(text, args.output, args.force)
+    arg.write_result(args, result, lambda: _words(result))
     return 0
 
 
-def _text(result: Replay) -> str:
-    """A line a figure; those that are none of this kind of policy's are left out."""
-    skip = ("input", "model", "parameters", "per_request", *_never(result))
-    rows = [f"{'model':<20}{result.model.name}"]
-    rows += [
-        f"{f.name:<20}{_cell(f.name, getattr(result, f.name))}"
-        for f in fields(result)
-        if f.name not in skip
+_NOT_SHOWN = ("input", "model", "parameters", "per_request")
+_OF_SOME_POLICIES = (
+    "evictions",
+    "block_misses",
+    "evicted_tokens",
+    "final_cache_tokens",
+    "final_cache_blocks",
+)
+
+
+def _words(result: Replay) -> list[Part]:
+    """One line per figure that this kind of policy has."""
+    values = {f.name: getattr(result, f.name) for f in fields(result) if f.name not in _NOT_SHOWN}
+    rows = [
+        (name, _cell(name, value))
+        for name, value in values.items()
+        if value is not None or name not in _OF_SOME_POLICIES
     ]
+    parts: list[Part] = [Facts("replay", (("model", result.model.name), *rows))]
     if result.per_request is not None:
-        rows += ["", "request  hit_tokens  prompt_tokens"]
-        rows += [
-            f"{n:>7}{r.hit_tokens:>12}{r.prompt_tokens:>15}"
+        requests = (
+            (str(n), str(r.hit_tokens), str(r.prompt_tokens))
             for n, r in enumerate(result.per_request, 1)
-        ]
-    return "\n".join(rows) + "\n"
-
-
-def _never(result: Replay) -> list[str]:
-    own = (
-        "evictions",
-        "block_misses",
-        "evicted_tokens",
-        "final_cache_tokens",
-        "final_cache_blocks",
-    )
-    return [name for name in own if getattr(result, name) is None]
+        )
+        heads = ("request", "hit_tokens", "prompt_tokens")
+        parts.append(table("requests", "", columns=heads, rows=requests))
+    return parts
 
 
 def _cell(key: str, value: object) -> str:

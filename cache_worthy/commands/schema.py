@@ -12,6 +12,8 @@ import json
 from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, write_output
 from cache_worthy.documents import DOCUMENTS, schema, schema_id
+from cache_worthy.report.model import Facts
+from cache_worthy.report.terminal import render_parts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Print one schema, or the names of all."""
     check_output(args.output, args.force)
     if args.name is None:
-        text = "".join(f"{name:<17}{schema_id(name)}\n" for name in DOCUMENTS)
+        text = render_parts([Facts("schemas", tuple((n, schema_id(n)) for n in DOCUMENTS))])
     else:
         arg.require(
             args.name in DOCUMENTS, f"{args.name}: unknown; expected one of {', '.join(DOCUMENTS)}"

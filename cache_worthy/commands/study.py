@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
-from cache_worthy.documents import document, to_json
 from cache_worthy.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,7 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plot", action="store_true", help="run nothing, redraw the figure from --results"
     )
     parser.add_argument(
-        "--figure", metavar="FILE", help="where --plot draws (default: --results with .png)"
+        "--figure",
+        metavar="FILE",
+        help="where --plot draws, as .svg or .png (default: --results with .png)",
     )
     arg.add_output(parser)
 
@@ -103,8 +104,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _redraw(args: argparse.Namespace, results: str) -> int:
+    from cache_worthy.report.picture import require_plot
+    from cache_worthy.report.study import study_picture
     from cache_worthy.study.csv_file import from_csv
-    from cache_worthy.study.plot import plot
 
     measurements = from_csv(Path(results))
     figure = args.figure or str(Path(results).with_suffix(".png"))
@@ -112,9 +114,10 @@ def _redraw(args: argparse.Namespace, results: str) -> int:
         not _same_target(figure, results), f"--figure {figure}: is --results; expected another name"
     )
     # The figure beside the default results is the command's own, like the results.
-    own = args.figure is None and args.results is None
-    check_output(figure, args.force or own, "--figure")
-    plot(measurements, Path(figure))
+    force = args.force or (args.figure is None and args.results is None)
+    check_output(figure, force, "--figure")
+    require_plot(figure, "--figure")
+    write_output(study_picture(measurements, figure), figure, force, flag="--figure")
     note(f"drew {figure} from {results}", args.quiet)
     return 0
 
@@ -135,9 +138,9 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     check_output(results, args.force or own, "--results")
 
     threads = _one_blas_thread()
+    from cache_worthy.report.words.study import log_words, study_words
     from cache_worthy.study.csv_file import to_csv
     from cache_worthy.study.results import Study, StudyDocument
-    from cache_worthy.study.text import log_text, study_text
 
     progress = Progress(args.quiet, args.verbose)
     try:
@@ -146,16 +149,14 @@ def _measure(args: argparse.Namespace, results: str) -> int:
     finally:
         progress.done()
     if isinstance(result, Study):
-        text, rows = study_text(result), to_csv(result.runs)
+        words, rows = study_words(result), to_csv(result.runs)
         holds = result.identical and not result.by_luck
     else:
-        text, rows = log_text(result), to_csv(result.points)
+        words, rows = log_words(result), to_csv(result.points)
         holds = result.skips_agree
     write_output(rows, results, args.force or own, flag="--results")
     note(f"wrote {results}; --plot draws it", args.quiet)
-    if args.json:
-        text = to_json(document("study", StudyDocument(result)))
-    write_output(text, args.output, args.force)
+    arg.write_result(args, StudyDocument(result), lambda: words)
     return 0 if holds else 1
 
 

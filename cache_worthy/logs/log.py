@@ -88,6 +88,8 @@ class Log:
         Tokens in one block.
     chars_per_block : int or None
         If blocks were cut from text without a tokeniser.
+    chars_per_token : float
+        As it was read, whether or not it was needed.
     skipped_truncated : int
         Files whose last line was cut and skipped.
     length_mismatches : int
@@ -125,4 +127,5 @@ class Log:
     template: str | None = None
     models: dict[str, int] = dataclasses.field(default_factory=dict)
     salts: dict[str, int] = dataclasses.field(default_factory=dict)
+    chars_per_token: float = 4.0
     evidence: Evidence = dataclasses.field(default_factory=Evidence, repr=False, compare=False)

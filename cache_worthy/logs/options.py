@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 
-from cache_worthy.errors import UsageError
+from cache_worthy.checks import boolean, integer, one_of, real, text, wrong
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 ORDERS = ("auto", "time", "file")
@@ -63,20 +65,31 @@ class ReadOptions:
     allow_partial: bool = False
 
     def __post_init__(self) -> None:
-        size, chars, template = self.block_size, self.chars_per_token, str(self.template)
-        expected = {}
-        if self.order not in ORDERS:
-            expected["order"] = f"one of {', '.join(ORDERS)}"
-        if template not in TEMPLATES and not template.endswith(TEMPLATE_FILES):
-            expected["template"] = (
-                f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json"
-            )
-        if size is not None and (type(size) is not int or not 1 <= size <= LARGEST_BLOCK):
-            expected["block_size"] = f"an integer >= 1 and <= {LARGEST_BLOCK}"
-        if type(chars) not in (int, float) or not LEAST_CHARS <= chars <= MOST_CHARS:
-            expected["chars_per_token"] = f"a number >= {LEAST_CHARS:g} and <= {MOST_CHARS:g}"
-        for name, allowed in expected.items():
-            raise UsageError(f"{name}: expected {allowed}, got {getattr(self, name)!r}")
+        checked: dict[str, object] = {
+            "chars_per_token": real(
+                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
+            ),
+            "order": one_of("order", self.order, ORDERS),
+            "template": self._template(),
+            "allow_partial": boolean("allow_partial", self.allow_partial),
+        }
+        if self.block_size is not None:
+            size = integer("block_size", self.block_size, least=1, most=LARGEST_BLOCK)
+            checked["block_size"] = size
+        for name in ("format", "tokenizer"):
+            text(name, getattr(self, name))
+        for name in ("model_field", "model", "salt_field"):
+            if getattr(self, name) is not None:
+                text(name, getattr(self, name))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def _template(self) -> str:
+        expected = f"{', '.join(TEMPLATES)}, a FILE.jinja or a tokenizer_config.json"
+        name = os.fspath(self.template) if isinstance(self.template, PathLike) else self.template
+        if not isinstance(name, str) or not (name in TEMPLATES or name.endswith(TEMPLATE_FILES)):
+            raise wrong("template", expected, self.template)
+        return name
 
     @property
     def block_tokens(self) -> int:

@@ -8,10 +8,11 @@ no request is counted (:mod:`~cache_worthy.logs.tally`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
+from cache_worthy.checks import file_name, listed, wrong
 from cache_worthy.logs.formats import lines
 from cache_worthy.logs.intake import Intake
 from cache_worthy.logs.json_text import HINT, Broken
@@ -31,13 +32,15 @@ GIVE_UP = 100_000
 
 
 def read_log(
-    source: str | Path | Sequence[str | Path], options: ReadOptions | None = None, **choices: Any
+    source: str | PathLike[str] | Iterable[str | PathLike[str]],
+    options: ReadOptions | None = None,
+    **choices: Any,
 ) -> Log:
     """Read a whole log, in one file or several; the first recognised record decides the format.
 
     Parameters
     ----------
-    source : str, Path or sequence of them
+    source : str, path or several
         Files, plain or compressed (``.gz``, ``.zst``), or ``"-"`` for standard input.
     options : ReadOptions, optional
     **choices
@@ -68,9 +71,18 @@ def read_log(
     >>> log.format, log.block_tokens, log.requests[0].hash_ids
     ('native', 16, (7, 8))
     """
-    session = _Session(with_choices(options or ReadOptions(), choices))
-    for one in [source] if isinstance(source, str | Path) else source:
-        session.read(one)
+    if options is None:
+        options = ReadOptions()
+    elif not isinstance(options, ReadOptions):
+        raise wrong("options", "ReadOptions", options)
+    session = _Session(with_choices(options, choices))
+    expected = "the name of a file, or several"
+    alone = isinstance(source, str | PathLike)
+    files = [source] if alone else listed("source", source, expected)
+    if not files:
+        raise wrong("source", expected, source)
+    for one in files:
+        session.read(file_name("source", one, expected))
     return session.log()
 
 
@@ -86,9 +98,9 @@ class _Session:
         self.intake = Intake(options, self.tally)
         self.pairing = Pairing()
 
-    def read(self, one: str | Path) -> None:
+    def read(self, name: str) -> None:
         """Take in one file."""
-        source, shape, tally = Source(one, self.digest), self.shape, self.tally
+        source, shape, tally = Source(name, self.digest), self.shape, self.tally
         self.names.append(source.name)
         take = plain_lines(shape, self.intake)
         try:
@@ -194,5 +206,6 @@ class _Session:
             template=self.options.template if cutter.from_chat else None,
             models=models,
             salts=intake.salts(),
+            chars_per_token=self.options.chars_per_token,
             evidence=cutter.evidence,
         )

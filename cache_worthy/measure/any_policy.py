@@ -205,7 +205,7 @@ def _sglang(plan: Plan, job: _Job) -> Outcome:
         outputs=None if plan.parameters.get("generated") == "ignore" else job.requests.outputs,
         priorities=job.requests.priorities,
         block_tokens=job.block_tokens,
-        page_size=page if isinstance(page, int) else None,
+        page_size=None if page is None else int(page),
         costs=job.cost,
     )
     room = job.blocks * job.block_tokens

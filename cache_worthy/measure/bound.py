@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from cache_worthy.checks import file_name, integer, listed, one_of
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
 from cache_worthy.measure.capacity import Capacity
@@ -30,7 +32,7 @@ Rows = Literal["chain", "A2", "A3"]
 ROWS: tuple[Rows, ...] = ("chain", "A2", "A3")
 SOLVERS = ("highs", "cbc")
 
-Costs = str | Path | Sequence[int]
+Costs = str | PathLike[str] | Iterable[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,8 @@ def require_solver(solver: str | None) -> None:
     """
     from cache_worthy.oracles.solver import SolverError, choose
 
-    if solver not in (None, *SOLVERS):
-        raise UsageError(f"solver {solver!r}: expected one of {', '.join(SOLVERS)}")
+    if solver is not None:
+        one_of("solver", solver, SOLVERS)
     try:
         choose(solver)
     except SolverError as error:
@@ -141,7 +143,7 @@ def bound_log(
     log : Log
     capacity : Capacity
     model : Model
-    costs : str, Path or sequence of int, optional
+    costs : str, path or sequence of int, optional
         Measured costs instead of the model's, or the file that has them: of the first 0, 1, 2, ...
         blocks of a path.
     rows : {"chain", "A2", "A3"}
@@ -156,8 +158,7 @@ def bound_log(
     UsageError
         For a capacity that cannot serve the log, costs that are none, or a missing solver.
     """
-    if rows not in ROWS:
-        raise UsageError(f"rows {rows!r}: expected one of {', '.join(ROWS)}")
+    rows = one_of("rows", rows, ROWS)
     require_solver(solver)
     forest = forest_of(log.requests)
     size = BlockSize(model, log.block_tokens)
@@ -165,7 +166,7 @@ def bound_log(
     described, named = f"prefill FLOPs, {model.name}", None
     if costs is not None:
         cost = measured_costs(costs, forest.depth)
-        named = str(costs) if isinstance(costs, str | Path) else "given"
+        named = str(costs) if isinstance(costs, str | PathLike) else "given"
         described = f"measured, {named}"
     room = capacity.in_bytes(forest.distinct, size.block) or 0
     require_floor(room, forest, size)
@@ -245,9 +246,13 @@ def measured_costs(costs: Costs, depth: int) -> TableCost:
     UsageError
         If they cannot be read, are no integers from 0 on that do not fall, or are too few.
     """
-    in_file = isinstance(costs, str | Path)
-    name = f" {costs}" if in_file else ""
-    values: object = _read_list(str(costs)) if in_file else costs
+    expected = "the name of a file, or a list of integers"
+    if isinstance(costs, str | PathLike):
+        file = file_name("costs", costs, expected)
+        name, values = f" {file}", _read_list(file)
+    else:
+        given = listed("costs", costs, expected)
+        name, values = "", [integer(f"costs: entry {n}", v) for n, v in enumerate(given)]
     fault = _fault(values, depth)
     if fault:
         raise UsageError(f"--costs{name}: {fault}")

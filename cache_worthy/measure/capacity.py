@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from cache_worthy.checks import integer, real
 from cache_worthy.errors import UsageError
 
 LARGEST_GIB = 1e9
@@ -36,19 +37,17 @@ class Capacity:
     blocks: int | None = None
 
     def __post_init__(self) -> None:
-        ranges: tuple[tuple[str, float | None, float, str], ...] = (
-            ("fraction", self.fraction, 1, "a number > 0 and <= 1"),
-            ("gib", self.gib, LARGEST_GIB, f"a number > 0 and <= {LARGEST_GIB:g}"),
-            ("blocks", self.blocks, LARGEST_BLOCKS, f"an integer >= 1 and <= {LARGEST_BLOCKS}"),
-        )
-        given = [row for row in ranges if row[1] is not None]
+        given = [f.name for f in fields(self) if getattr(self, f.name) is not None]
         if len(given) > 1:
-            names = " and ".join(f"capacity_{name}" for name, *_ in given)
+            names = " and ".join(f"capacity_{name}" for name in given)
             raise UsageError(f"{names}: a capacity is given in one unit only")
-        for name, value, most, expected in given:
-            whole = (int,) if name == "blocks" else (int, float)
-            if type(value) not in whole or not 0 < value <= most:  # type: ignore[operator]
-                raise UsageError(f"capacity_{name}: expected {expected}, got {value!r}")
+        for name in given:
+            label, value = f"capacity_{name}", getattr(self, name)
+            if name == "blocks":
+                value = integer(label, value, least=1, most=LARGEST_BLOCKS)
+            else:
+                value = real(label, value, above=0, most=1 if name == "fraction" else LARGEST_GIB)
+            object.__setattr__(self, name, value)
 
     def needed(self) -> Capacity:
         """Itself.

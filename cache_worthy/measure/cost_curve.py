@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
@@ -47,6 +48,13 @@ class CostCurve:
     last_tokens: int
     tokens: tuple[int, ...] = field(metadata={"json": False})
     costs: tuple[Fraction, ...] = field(metadata={"json": False})
+
+    @property
+    def falls(self) -> bool:
+        """Whether the cost per token falls anywhere, so that a deep block may cost less."""
+        points = [(0, Fraction(0)), *zip(self.tokens, self.costs, strict=True)]
+        slopes = [(c2 - c1) / (n2 - n1) for (n1, c1), (n2, c2) in pairwise(points)]
+        return any(after < before for before, after in pairwise(slopes))
 
     def at(self, tokens: int) -> Fraction:
         """Cost of a prompt, exact. Time: log of the points.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from cache_worthy.checks import integer, one_of, real, text, wrong
 from cache_worthy.errors import UsageError
-from cache_worthy.measure.user_policy import own_policy, resolve_policy
 from cache_worthy.sim.blocks.policies import POLICIES as BLOCK_POLICIES
 from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.sglang.strategies import STRATEGIES, Strategy
@@ -16,11 +20,10 @@ from cache_worthy.sim.sglang.versions import CURRENT
 
 SGLANG_PARAMETERS = ("policy_config", "page_size", "generated", "sglang_version")
 
-PARAMETERS = ("small_ratio", "max_freq", "ghost_hit_freq", "partial_blocks", *SGLANG_PARAMETERS)
-"""What belongs to some policies only, each an option of the command line."""
-
 Factory = Callable[[], EvictionPolicy]
 Parameter = str | int | float
+
+EXPECTED = "a name, package.module:Class, or a subclass of cache_worthy.EvictionPolicy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,7 @@ class Plan:
     covered: bool = True
 
 
-def plan_replay(
-    policy: str | Factory, parameters: Mapping[str, Parameter | Mapping[str, int]]
-) -> Plan:
+def plan_replay(policy: object, parameters: Mapping[str, object]) -> Plan:
     """What to replay.
 
     Parameters
@@ -104,29 +105,104 @@ def plan_replay(
     Raises
     ------
     UsageError
-        For an unknown policy, or a parameter that the policy does not have.
+        For an unknown policy, or a parameter that the policy does not have or not of this type.
     """
-    if not isinstance(policy, str):
-        name, _ = own_policy(policy)
-        given = _checked(name, parameters, allowed=())
-        covered = POLICIES.get(name) is policy
-        return Plan(policy=_radix(name), factory=policy, parameters=given, covered=covered)
     shipped = {p.name: p for p in listed()}
-    chosen = shipped.get(policy, _radix(policy))
-    allowed: tuple[str, ...] = ()
+    name, factory = shipped_radix(policy) or (policy, None)
+    if isinstance(name, str) and name in shipped:
+        chosen = shipped[name]
+    else:
+        name, factory = own_policy(policy)
+        chosen = _radix(name)
+    allowed: Sequence[str] = ()
     if chosen.engine == "sglang":
         allowed = SGLANG_PARAMETERS
-    elif policy in BLOCK_POLICIES:
-        allowed = BLOCK_POLICIES[policy].parameters
-    given = _checked(policy, parameters, allowed)
-    factory = resolve_policy(policy) if chosen.engine == "radix" else None
-    return Plan(policy=chosen, factory=factory, parameters=given, covered=policy in shipped)
+    elif name in BLOCK_POLICIES:
+        allowed = BLOCK_POLICIES[name].parameters
+    given = _checked(name, parameters, allowed)
+    return Plan(policy=chosen, factory=factory, parameters=given, covered=name in shipped)
+
+
+def shipped_radix(policy: object) -> tuple[str, Factory] | None:
+    """Name and class of a shipped policy of the radix tree, given as one of the two."""
+    for name, factory in POLICIES.items():
+        if policy is factory or (isinstance(policy, str) and policy == name):
+            return name, factory
+    return None
+
+
+def own_policy(policy: object) -> tuple[str, Factory]:
+    """Name and factory of a policy of the user's: ``package.module:Class``, or the class itself.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be had, or its name is none or a shipped policy's.
+    """
+    if isinstance(policy, str):
+        return policy, _imported(policy)
+    if not callable(policy):
+        raise wrong("policy", EXPECTED, policy)
+    try:
+        made = policy()
+        name = getattr(made, "name", type(made).__name__)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"policy {policy!r}: failed: {told(error)}") from error
+    if not isinstance(made, EvictionPolicy):
+        raise UsageError(f"policy {policy!r}: expected a subclass of cache_worthy.EvictionPolicy")
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise wrong(f"policy {type(made).__name__}: name", "a string of one line", name)
+    if any(name == shipped.name for shipped in listed()):
+        raise UsageError(f"policy {name}: is the name of a shipped one; give it another name")
+    return name, policy
+
+
+def _imported(spec: str) -> Factory:
+    """The factory of a class that is named; errors of its constructor are usage errors."""
+    make = functools.partial(_made, spec, _load(spec))  # unlike a closure, it can be pickled
+    make()
+    return make
+
+
+def _made(spec: str, policy: type[EvictionPolicy]) -> EvictionPolicy:
+    try:
+        return policy()
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--policy {spec}: {policy.__name__}() failed: {told(error)}") from error
+
+
+def _load(spec: str) -> type[EvictionPolicy]:
+    """Import ``package.module:Class`` from the current folder or the installed packages."""
+    module_name, _, class_name = spec.partition(":")
+    if not module_name or not class_name:
+        raise UsageError(
+            f"--policy {spec}: unknown; expected one of {', '.join(POLICIES)}, one of the block or "
+            "server policies that cache-worthy policies lists (replay only), or your own as "
+            "package.module:Class"
+        )
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints must not enter the result
+            module = importlib.import_module(module_name)
+            found = getattr(module, class_name, None)
+    except (Exception, SystemExit) as error:  # any error of the user's own code
+        raise UsageError(f"--policy {spec}: cannot import {module_name}: {told(error)}") from error
+    if not (isinstance(found, type) and issubclass(found, EvictionPolicy)):
+        raise UsageError(
+            f"--policy {spec}: expected a subclass of cache_worthy.EvictionPolicy named {class_name} "
+            f"in {module_name}"
+        )
+    return found
+
+
+def told(error: BaseException) -> str:
+    """An error of the user's code in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _checked(
-    policy: str,
-    parameters: Mapping[str, Parameter | Mapping[str, int]],
-    allowed: Sequence[str],
+    policy: str, parameters: Mapping[str, object], allowed: Sequence[str]
 ) -> dict[str, Parameter]:
     for name in parameters:
         if name not in allowed:
@@ -135,17 +211,39 @@ def _checked(
                 f"{_flag(name)}: policy {policy} does not have it; it takes "
                 f"{flags or 'no option of its own'}"
             )
-    return {
-        name: json.dumps(dict(value)) if isinstance(value, Mapping) else value
-        for name, value in parameters.items()
-    }
+    return {name: PARAMETERS[name](name, value) for name, value in parameters.items()}
 
 
 def _flag(parameter: str) -> str:
-    return "--" + parameter.replace("_", "-")
+    return "--" + parameter.replace("_", "-") if parameter in PARAMETERS else parameter
 
 
-def strategy_config(text: object) -> dict[str, Any]:
+def _config(name: str, value: object) -> str:
+    """Parameters of a strategy, as JSON."""
+    expected = "a JSON object of integers, or a dict of them"
+    if not isinstance(value, Mapping):
+        return text(name, value, expected)
+    return json.dumps({text(name, key, expected): integer(name, n) for key, n in value.items()})
+
+
+def _choice(*names: str) -> Callable[[str, object], str]:
+    return lambda name, value: one_of(name, value, names)
+
+
+PARAMETERS: Mapping[str, Callable[[str, object], Parameter]] = {
+    "small_ratio": real,
+    "max_freq": integer,
+    "ghost_hit_freq": integer,
+    "partial_blocks": _choice("keep", "drop"),
+    "policy_config": _config,
+    "page_size": lambda name, value: integer(name, value, least=1),
+    "generated": _choice("ignore", "length"),
+    "sglang_version": text,
+}
+"""What belongs to some policies only, each an option of the command line; its ranges are the policy's."""
+
+
+def strategy_config(given: object) -> dict[str, Any]:
     """The strategy's parameters from a JSON object.
 
     Raises
@@ -153,15 +251,15 @@ def strategy_config(text: object) -> dict[str, Any]:
     UsageError
         Unless it is an object of integers.
     """
-    if text is None:
+    if given is None:
         return {}
     try:
-        value = json.loads(str(text))
-    except ValueError:
+        value = json.loads(str(given))
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict) or not all(type(v) is int for v in value.values()):
         raise UsageError(
-            f"--policy-config {text}: expected a JSON object of integers, for instance "
+            f"--policy-config {given}: expected a JSON object of integers, for instance "
             '{"protected_threshold": 3}'
         )
     return value

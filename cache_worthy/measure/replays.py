@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.per_request import by_depth, summed
+from cache_worthy.measure.policies import told
 from cache_worthy.sim.columns import Ints
 from cache_worthy.sim.cost import BlockSize, DepthFn, TableCost
 from cache_worthy.sim.errors import InputError
@@ -256,9 +257,7 @@ def run_policy(
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return run()
-    except (InputError, UsageError):
+    except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(
-            f"--policy {name}: raised in replay: {type(error).__name__}: {error}"
-        ) from error
+        raise UsageError(f"--policy {name}: raised in replay: {told(error)}") from error

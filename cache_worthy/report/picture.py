@@ -26,7 +26,7 @@ FONT = "Source Sans Pro"
 """Carried by a package of the extra ``plot``, so that a PNG is the same on every machine."""
 
 
-def require_plot(target: str) -> None:
+def require_plot(target: str, flag: str = "--plot") -> None:
     """Refuse early what :func:`picture` could not draw.
 
     Raises
@@ -36,11 +36,11 @@ def require_plot(target: str) -> None:
     """
     suffix = Path(target).suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"--plot {target}: expected a name that ends in {' or '.join(SUFFIXES)}")
+        raise UsageError(f"{flag} {target}: expected a name that ends in {' or '.join(SUFFIXES)}")
     missing = [n for n in ("resvg_py", "font_source_sans_pro") if not importlib.util.find_spec(n)]
     if suffix == ".png" and missing:
         raise UsageError(
-            f"--plot {target}: a PNG needs {', '.join(missing)}; pip install 'cache-worthy[plot]', "
+            f"{flag} {target}: a PNG needs {', '.join(missing)}; pip install 'cache-worthy[plot]', "
             "or name a file that ends in .svg"
         )
 
@@ -53,7 +53,11 @@ def picture(figure: Figure, heads: Sequence[str], target: str) -> bytes:
     heads : sequence of str
         Lines above it.
     """
-    text = standalone(figure, heads)
+    return rendered(standalone(figure, heads), target)
+
+
+def rendered(text: str, target: str) -> bytes:
+    """An SVG document as a file of the kind that ``target`` ends in."""
     if Path(target).suffix.lower() == ".svg":
         return text.encode("utf-8")
     import resvg_py
@@ -88,7 +92,11 @@ def standalone(figure: Figure, heads: Sequence[str]) -> str:
     page.add(f'<g transform="translate({MARGIN} {top:g})">{inner.markup}</g>')
     for n, line in enumerate(caption):
         page.label(MARGIN, top + inner.height + LINE * (n + 0.8), line)
-    label = f"{figure.title}. {figure.description}"
+    return document(page, f"{figure.title}. {figure.description}")
+
+
+def document(page: Drawing, label: str) -> str:
+    """A drawing as one SVG document, with the style it needs."""
     body = page.svg(label, "standalone").removeprefix("<svg ")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{page.width:g}" height="{page.height:g}" '

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import textwrap
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from cache_worthy.console import TERMINAL, columns, one_line, plain, wrap
 from cache_worthy.report.model import (
     Answer,
     Command,
@@ -20,7 +21,6 @@ from cache_worthy.report.model import (
     Tiles,
 )
 
-COLUMNS = 80
 TEXT = 72
 """Columns of prose: a full line is hard to read."""
 
@@ -50,26 +50,10 @@ def render_parts(parts: Sequence[Part]) -> str:
     return "\n".join(_parts(parts)) + "\n"
 
 
-def plain(text: str) -> str:
-    """A text without characters that a terminal would act on; line feeds stay.
-
-    Names of files, models and fields are other people's: an escape sequence in one must not reach
-    the terminal.
-
-    Examples
-    --------
-    >>> plain("a" + chr(27) + "[1m" + chr(10) + chr(0x202e))
-    'a\\\\x1b[1m\\n\\\\u202e'
-    """
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-
-
 def _section(section: Section) -> Iterator[str]:
     head = section.title.upper() + (f"   {section.about}" if section.about else "")
     yield ""
-    yield from _wrap(head, COLUMNS, first="  ", rest="    ")
+    yield from _wrap(head, TERMINAL, first="  ", rest="    ")
     yield "  " + "-" * (TEXT - 2)
     yield from _parts(section.parts)
 
@@ -104,9 +88,10 @@ def _part(part: Part) -> Sequence[str]:
     if isinstance(part, Answer):
         return _named(part.label.upper(), f"{part.verdict.upper()} {part.rest}".strip())
     if isinstance(part, Heading):
-        return [f"  {plain(part.text)}", "  " + "-" * len(plain(part.text))]
+        lines = _wrap(part.text, TERMINAL, first="  ")
+        return [*lines, "  " + "-" * (max(map(columns, lines), default=2) - 2)]
     if isinstance(part, Facts):
-        column = max((len(plain(name)) + 2 for name, _ in part.rows), default=0)
+        column = max((columns(plain(name)) + 2 for name, _ in part.rows), default=0)
         column = max(LABEL, min(column, _LONGEST_LABEL))
         return [line for name, text in part.rows for line in _named(name, text, column)]
     if isinstance(part, Table):
@@ -121,25 +106,27 @@ def _part(part: Part) -> Sequence[str]:
 
 
 def _captioned(table: Table) -> list[str]:
-    caption = _wrap(table.caption, COLUMNS, first="  ") if table.caption else []
+    caption = _wrap(table.caption, TERMINAL, first="  ") if table.caption else []
     return [*caption, *table_lines(table)]
 
 
 def _named(name: str, text: str, column: int = LABEL) -> list[str]:
     """A value behind its name, or below it where the name is too long."""
     name, indent = plain(name), " " * (column + 2)
-    if len(name) + 2 > column:
-        own = _wrap(name, COLUMNS, first="  ", rest="    ")
-        return [*own, *_wrap(text, COLUMNS, first=indent)]
-    return _wrap(text, COLUMNS, first=f"  {name:<{column}}", rest=indent)
+    if columns(name) + 2 > column:
+        own = _wrap(name, TERMINAL, first="  ", rest="    ")
+        return [*own, *_wrap(text, TERMINAL, first=indent)]
+    return _wrap(text, TERMINAL, first=f"  {_left(name, column)}", rest=indent)
 
 
 def command_lines(command: Command) -> list[str]:
     """Options behind a label, broken between two of them where the line would be too long."""
     indent = LABEL + 2 if command.label else 6
-    lines = [f"    {plain(command.label)}".ljust(indent)]
-    for n, option in enumerate(plain(command.text).replace(" --", "\n--").splitlines()):
-        if n and len(lines[-1]) + len(option) + 3 > COLUMNS:
+    lines = [_left(f"    {plain(command.label)}", indent)]
+    for n, option in enumerate(
+        plain(command.text, sys.maxsize).replace(" --", "\n--").splitlines()
+    ):
+        if n and columns(lines[-1]) + columns(option) + 3 > TERMINAL:
             lines[-1] += " \\"
             lines.append(" " * indent + option)
         else:
@@ -154,33 +141,35 @@ def table_lines(table: Table) -> list[str]:
     columns are left out, then text is wrapped, the last column of words first, the names of the rows
     at the end.
     """
-    cells = [[_lines(c.head) for c in table.columns]]
-    cells += [[_lines(c.text) for c in row] for row in table.rows]
+    cells = [[plain(c.head).split("\n") for c in table.columns]]
+    cells += [[[one_line(c.text)] for c in row] for row in table.rows]
     widths = [
-        max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
+        max(columns(line) for cell in column for line in cell)
+        for column in zip(*cells, strict=True)
     ]
     shown, gap = _fit(table, widths)
     names = shown[0]
     words = [n for n in shown if table.columns[n].words and n != names]
     for n in (*reversed(words), names):
-        over = _total(widths, shown, gap) - (COLUMNS - 2)
+        over = _total(widths, shown, gap) - (TERMINAL - 2)
         if over > 0:
             widths[n] = max(min(widths[n], _TEXT_COLUMN), widths[n] - over)
             for row in cells:
                 row[n] = [part for line in row[n] for part in _fold(line, widths[n])]
-            widths[n] = max(len(line) for row in cells for line in row[n])
+            widths[n] = max(columns(line) for row in cells for line in row[n])
     left = {*words}
     if not all(row[names].text[:1].isdigit() for row in table.rows):
         left.add(names)  # names, and no numbers
-    columns = [f"{'<' if n in left else '>'}{widths[n]}" for n in shown]
     lines = []
     for number, row in enumerate(cells):
         height = max(len(row[n]) for n in shown)
         for level in range(height):
             # Heads stand on the line below them, cells below theirs.
-            texts = (_at(row[n], level - (height - len(row[n])) * (number == 0)) for n in shown)
-            line = (" " * gap).join(map(format, texts, columns))
-            lines.append(f"  {line}".rstrip())
+            line = []
+            for n in shown:
+                text = _at(row[n], level - (height - len(row[n])) * (number == 0))
+                line.append((_left if n in left else _right)(text, widths[n]))
+            lines.append(f"  {(' ' * gap).join(line)}".rstrip())
     return lines
 
 
@@ -190,7 +179,7 @@ def _fit(table: Table, widths: Sequence[int]) -> tuple[list[int], int]:
     needed = [n for n in everything if not table.columns[n].spare]
     for shown in (everything, needed):
         for gap in (2, 1):
-            if _total(widths, shown, gap) <= COLUMNS - 2:
+            if _total(widths, shown, gap) <= TERMINAL - 2:
                 return shown, gap
     return needed, 1
 
@@ -203,23 +192,21 @@ def _at(lines: Sequence[str], level: int) -> str:
     return lines[level] if 0 <= level < len(lines) else ""
 
 
-def _lines(text: str) -> list[str]:
-    return plain(text).split("\n")
+def _left(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - columns(text)) + text
 
 
 def _fold(text: str, width: int) -> list[str]:
     """Lines of a cell, broken behind a colon where there is one: MODULE:CLASS is a long name."""
-    if len(text) <= width:
+    if columns(text) <= width:
         return [text]
     pieces = re.split(r"(?<=:)(?=\S)", text)
-    return [line for p in pieces for line in textwrap.wrap(p, width, break_on_hyphens=False)]
+    return [line for p in pieces for line in wrap(p, width)]
 
 
 def _wrap(text: str, width: int, *, first: str, rest: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        plain(text),
-        width,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_on_hyphens=False,
-    )
+    return wrap(plain(text), width, first=first, rest=first if rest is None else rest)

@@ -1,4 +1,4 @@
-"""One task on the worker of a cluster, and what that worker computes with."""
+"""One task on a worker, and what that worker computes with."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import os
 import pickle
 import platform
 import traceback
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+
+from cache_worthy.errors import UsageError
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -19,7 +22,7 @@ PACKAGE = Path(__file__).parents[1]
 def about(folder: str = ".") -> str:
     """What this process computes with: versions, and a digest of the package's sources.
 
-    Of those in ``folder`` of the package only, if it is given.
+    If ``folder`` is given, of the sources in that folder of the package only.
     """
     root = PACKAGE / folder
     digest = hashlib.sha256()
@@ -40,40 +43,59 @@ def about(folder: str = ".") -> str:
 
 
 _LAST: list[tuple[str, object]] = []
-"""The shared object that this worker has unpacked, by digest: one, because logs are large."""
+"""The shared object that this worker unpacked last, by name: one only, because logs are large."""
 
 
-def _unpacked(data: bytes, digest: str) -> object:
-    if not _LAST or _LAST[0][0] != digest:
-        _LAST[:] = [(digest, pickle.loads(data))]
-    return _LAST[0][1]
+def call_on_file(file: str, payload: bytes) -> bytes:
+    """Run one task whose shared object is in a file."""
+    return _call(file, Path(file).read_bytes, payload)
 
 
-def call(data: bytes, digest: str, expected: str, payload: bytes) -> bytes:
-    """Run one task; what it raises is a result, so that other errors are the cluster's own."""
+def call_on_bytes(shared: bytes, name: str, payload: bytes, expected: str) -> bytes:
+    """Run one task on a cluster, whose workers may have other code than ``expected``."""
+
+    def read() -> bytes:
+        require_same(expected)
+        return shared
+
+    return _call(name, read, payload)
+
+
+def require_same(expected: str) -> None:
+    """Refuse to work for a process that computes with something else."""
     if about() != expected:
-        return pickle.dumps(("other code", about()))
-    try:
-        shared = _unpacked(data, digest)
-        function, item = pickle.loads(payload)
-    except Exception as error:  # noqa: BLE001 (told where it was asked)
-        return pickle.dumps(("not unpacked", f"{type(error).__name__}: {error}"))
-    try:
-        answer = ("ok", function(shared, item))
-    except BaseException as error:  # noqa: BLE001 (raised again where it was asked)
-        answer = ("raised", portable(error))
-    return pickle.dumps(answer, protocol=5)
+        raise UsageError(f"a worker has {about()}\n  here it is {expected}")
 
 
-def portable(error: BaseException) -> BaseException:
-    """The error without its frames, or its text where it does not survive pickling.
+def _call(name: str, read: Callable[[], bytes], payload: bytes) -> bytes:
+    """Whether a task succeeded, and its result or what it raised.
 
-    Dask makes frames picklable, and those of a deep recursion are too many.
+    Errors that are raised here instead are those of the workers themselves.
     """
-    error.add_note("".join(traceback.format_exception(error)))
-    error.__cause__ = error.__context__ = None
-    error = error.with_traceback(None)
-    with contextlib.suppress(Exception):
-        if type(pickle.loads(pickle.dumps(error))) is type(error):
-            return error
-    return RuntimeError(f"{type(error).__name__}: {error}")
+    try:
+        return pickle.dumps((True, _result(name, read, payload)), protocol=5)
+    except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+        error.add_note(traceback.format_exc())
+        # Dask makes frames picklable, and those of a deep recursion are too many.
+        error.__cause__ = error.__context__ = error.__traceback__ = None
+        try:
+            packed = pickle.dumps((False, error))
+            pickle.loads(packed)
+        except Exception:  # noqa: BLE001 (some errors cannot be pickled, or not unpickled)
+            packed = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+        return packed
+
+
+def _result(name: str, read: Callable[[], bytes], payload: bytes) -> object:
+    try:
+        if not _LAST or _LAST[0][0] != name:
+            _LAST[:] = [(name, pickle.loads(read()))]
+        function, item = pickle.loads(payload)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"a worker cannot unpack its task ({type(error).__name__}: {error}); install there what "
+            "your policy imports, or run without workers"
+        ) from error
+    return function(_LAST[0][1], item)

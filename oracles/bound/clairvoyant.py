@@ -10,7 +10,7 @@ single blocks without resident children, and differ in the order of eviction onl
 
 The replay works on groups, not on blocks: blocks that are never requested again leave at once and
 cost nothing, a pinned block is resident anyhow, so all that competes for room is a prefix of each
-group that spans the request. It keeps one counter a block, the groups that hang from it, and an
+group that spans the request. It keeps one counter per block, the groups that hang from it, and an
 eviction that would leave a resident block without its parent raises. The same two rules replayed
 block by block (``tests/support/block_replay.py``, the obvious reference) give the same cost to the
 last digit, in a tenth of the speed.
@@ -20,28 +20,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
 from cache_worthy.oracles.bound.lp import require_room
 from cache_worthy.oracles.schedule import ScheduleError
 
 
-@dataclass(frozen=True, slots=True)
-class Clairvoyant:
-    """What a clairvoyant replay cost.
-
-    Parameters
-    ----------
-    cost : int
-        Of all loads, in units of the trace.
-    """
-
-    cost: int
-
-
-def tree_belady(trace: BlockTrace, grouped: Grouped, capacity: int) -> Clairvoyant:
-    """Furthest next use first, deeper first on ties.
+def tree_belady(trace: BlockTrace, grouped: Grouped, capacity: int) -> int:
+    """Cost of evicting the block of furthest next use, the deeper on ties; in units of the trace.
 
     Notes
     -----
@@ -52,8 +38,8 @@ def tree_belady(trace: BlockTrace, grouped: Grouped, capacity: int) -> Clairvoya
 
 def round_relaxation(
     trace: BlockTrace, grouped: Grouped, capacity: int, kept: Sequence[float]
-) -> Clairvoyant:
-    """Follow the linear program where it can be followed.
+) -> int:
+    """Cost of following the linear program where it can be followed, in units of the trace.
 
     Parameters
     ----------
@@ -105,8 +91,8 @@ class _Replay:
         self.heap: list[tuple[int, int, int, int, int]] = []
         self.held = 0
 
-    def run(self) -> Clairvoyant:
-        """Serve all requests."""
+    def run(self) -> int:
+        """Serve all requests; the cost of all loads."""
         starting = _by_start(self.grouped)
         saved = 0
         i = 0
@@ -125,7 +111,7 @@ class _Replay:
                 self._evict(t, room)
         if self.held or any(self.active) or any(self.hanging.values()):
             raise ScheduleError(f"{self.held} still held after the last request")
-        return Clairvoyant(cost=self.grouped.ceiling - saved)
+        return self.grouped.ceiling - saved
 
     def _upto(self, block: int) -> int:
         return self.trace.size_upto[block] if block >= 0 else 0

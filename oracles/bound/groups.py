@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd, lcm
 
 from cache_worthy.oracles.schedule import OracleError
@@ -32,7 +33,7 @@ class BlockTrace:
     Parameters
     ----------
     parent : list of int
-        Of every block, -1 for a root; a parent stands before its children.
+        Of every block, -1 for a root; a parent comes before its children.
     size_upto, cost_upto : list of int
         Sums over the path root..block, the block included; costs in multiples of ``unit``.
     terminal : list of int
@@ -65,11 +66,6 @@ class BlockTrace:
                     total -= self.cost_upto[b]
         return total
 
-    @property
-    def floor(self) -> int:
-        """Size of the largest requested path."""
-        return max((self.size_upto[b] for b in self.terminal), default=0)
-
     def path(self, t: int) -> list[int]:
         """Blocks of request ``t``, root first."""
         out: list[int] = []
@@ -77,13 +73,12 @@ class BlockTrace:
         while b >= 0:
             out.append(b)
             b = self.parent[b]
-        out.reverse()
-        return out
+        return out[::-1]
 
     def digest(self) -> str:
         """SHA-256 of the requests, blind to how the blocks are labelled.
 
-        One line a request: its blocks, numbered by first appearance of ``(parent, id)``, in
+        One line per request: its blocks, numbered by first appearance of ``(parent, id)``, in
         decimal, separated by one space. Requests without blocks are left out.
         """
         seen = hashlib.sha256()
@@ -134,10 +129,7 @@ def trace_of_requests(requests: Iterable[Sequence[Hashable]], cost: CumulativeCo
             terminal.append(b)
     deepest = max(depth, default=0)
     exact = _cumulative(cost, deepest)
-    unit = 0
-    for d in range(deepest):
-        unit = gcd(unit, exact[d + 1] - exact[d])
-    unit = unit or 1
+    unit = gcd(*(after - before for before, after in pairwise(exact))) or 1
     scaled = [c // unit for c in exact]
     return BlockTrace(
         parent=parent,
@@ -150,7 +142,7 @@ def trace_of_requests(requests: Iterable[Sequence[Hashable]], cost: CumulativeCo
 
 
 def trace_of_instance(instance: Instance) -> BlockTrace:
-    """The same form for an instance of the formal model: one block a node, with its size.
+    """The same form for an instance of the formal model: one block per node, with its size.
 
     The bound then holds for schedules that may keep any part of a node, so for the model's own.
     """

@@ -1,7 +1,7 @@
 """The linear program over groups, its prices, and its solution.
 
-Variables: ``y`` of a piece of a group, the size kept of it, and ``v[t]``, what is held through
-request ``t`` beside its path.
+Variables: ``y`` of a piece of a group, the size kept of it, and ``v[t]``, the size kept through
+request ``t`` besides its path.
 
     maximise  sum(value / size * y)
     chain     v[t] = v[t-1] + (y of groups starting at t-1) - (y of groups ending at t)
@@ -21,6 +21,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from cache_worthy.oracles.bound.groups import BlockTrace, Group, Grouped, hull_of
@@ -69,7 +70,7 @@ class Relaxation:
     kept : list of float
         Size kept of every group, in the order of the groups given.
     prices : list of float
-        Of a unit of capacity at every request, in units of cost a unit of size; never negative.
+        Of a unit of capacity at every request, in cost per size; never negative.
     links : list of (Link, float)
         Prices of A2 or A3 rows that are not zero.
     saved : float
@@ -100,7 +101,7 @@ def relax(
     capacity : int
         In size units, at least the largest requested path.
     rows : {"chain", "A2", "A3"}
-        Which dependency rows stand beside the chain.
+        Dependency rows besides the chain's.
     solver : {"highs", "cbc"}, optional
         Default HiGHS, else CBC.
 
@@ -130,7 +131,8 @@ def relax(
             chain.fraction_row((i, j), (i, j - 1))
     placed: list[tuple[Link, int]] = []
     for row in rows_wanted:
-        at = _running_sizes(chain.pieces[row.parent_group]).index(row.parent_size)
+        sizes = [n for n, _ in chain.pieces[row.parent_group]]
+        at = list(accumulate(sizes)).index(row.parent_size)
         placed.append((row.link, chain.fraction_row((row.child, 0), (row.parent_group, at))))
     answer = chain.solve(solver)
     return Relaxation(
@@ -158,12 +160,7 @@ def require_room(pinned: Sequence[int], capacity: int) -> None:
 
 def steps(hull: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Hull vertices as consecutive pieces ``(size, value)`` of falling value per size."""
-    out: list[tuple[int, int]] = []
-    x = y = 0
-    for n, value in hull:
-        out.append((n - x, value - y))
-        x, y = n, value
-    return out
+    return [(n - x, value - y) for (x, y), (n, value) in pairwise([(0, 0), *hull])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,13 +315,4 @@ def _cut(trace: BlockTrace, group: Group, sizes: set[int]) -> list[tuple[int, in
     for mark in reversed(marks):
         out.extend(steps(hull_of(trace, above, mark)))
         above = mark
-    return out
-
-
-def _running_sizes(pieces: Sequence[tuple[int, float]]) -> list[int]:
-    out: list[int] = []
-    total = 0
-    for n, _ in pieces:
-        total += n
-        out.append(total)
     return out

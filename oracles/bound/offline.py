@@ -144,7 +144,7 @@ class _Search:
         self.best: Certified | None = None
         self.prices: list[float] = []
         self.solver = "none needed"
-        self.belady = self.feasible = tree_belady(trace, grouped, capacity).cost
+        self.belady = self.feasible = tree_belady(trace, grouped, capacity)
         self.interrupted = False
 
     def run(self, rows: Rows, solver: str | None, window: int | None) -> None:
@@ -165,7 +165,7 @@ class _Search:
                 kept = _ascend(self, window or WINDOW, solver)
             self.tell("bound: rounding")
             rounded = round_relaxation(trace, grouped, capacity, kept)
-            self.feasible = min(self.belady, rounded.cost)
+            self.feasible = min(self.belady, rounded)
         except KeyboardInterrupt:
             self.interrupted = True
             if self.prices:

@@ -84,28 +84,19 @@ def optimal_schedule(
     (20, [[0, 1], [0, 2], [0, 1], [0, 2]])
     """
     require_capacity(instance, capacity)
-    masks = _search(instance, capacity, progress)
+    expected, masks = _search(instance, capacity, progress)
     nodes = range(instance.n)
-    states = tuple(frozenset(u for u in nodes if mask >> u & 1) for mask in masks.states)
+    states = tuple(frozenset(u for u in nodes if mask >> u & 1) for mask in masks)
     cost = check_schedule(instance, capacity, states)
-    expected = Fraction(masks.cost, masks.scale)
     if cost != expected:
         raise ScheduleError(f"the schedule costs {cost}, the search said {expected}")
     return Schedule(cost=cost, states=states)
 
 
-class _Answer:
-    """Optimal cost in units of ``1 / scale``, and the masks after each request."""
-
-    __slots__ = ("cost", "scale", "states")
-
-    def __init__(self, cost: int, scale: int, states: list[int]) -> None:
-        self.cost = cost
-        self.scale = scale
-        self.states = states
-
-
-def _search(instance: Instance, capacity: int, progress: Progress | None) -> _Answer:
+def _search(
+    instance: Instance, capacity: int, progress: Progress | None
+) -> tuple[Fraction, list[int]]:
+    """The optimum, and the resident nodes after each request as bit masks."""
     # Integers throughout: Fractions are scaled by their common denominator.
     scale = lcm(*(Fraction(c).denominator for c in instance.cost)) if instance.n else 1
     cost = [int(c * scale) for c in instance.cost]
@@ -143,8 +134,7 @@ def _search(instance: Instance, capacity: int, progress: Progress | None) -> _An
     for step in reversed(back):
         states.append(state)
         state = step[state]
-    states.reverse()
-    return _Answer(best, scale, states)
+    return Fraction(best, scale), states[::-1]
 
 
 def _mask(nodes: tuple[int, ...]) -> int:

@@ -20,8 +20,7 @@ from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
-from cache_worthy.theory.algorithms.keyed import Key
-from cache_worthy.theory.algorithms.lru import Lru, RecursiveLru
+from cache_worthy.theory.algorithms.keyed import Key, Lru, RecursiveLru
 from cache_worthy.theory.forests import forests
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.potential.campaigns import Case, forest_cases

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
-from cache_worthy.oracles.on_instances import certified_lower, upper_rounded
 from cache_worthy.oracles.optimum.milp import solve_milp
 from cache_worthy.oracles.optimum.optimal import optimal_cost
+from cache_worthy.oracles.registry import certified_lower, upper_rounded
 from cache_worthy.theory.instance import Instance, Number
 from cache_worthy.theory.sampling import random_instance
 
@@ -77,8 +77,8 @@ def survey(instances: int, seed: int) -> Tally:
             if not answer.proved or answer.schedule.cost != optimum:
                 said = f"{answer.schedule.cost}, proved: {answer.proved}"
                 tally.wrong.append(f"{solver} {said}, dynamic program {optimum}: {where}")
-        chain = certified_lower(instance, capacity, "chain")
-        a3 = certified_lower(instance, capacity, "A3")
+        chain = certified_lower(instance, capacity, rows="chain")
+        a3 = certified_lower(instance, capacity, rows="A3")
         above = upper_rounded(instance, capacity)
         if max(chain, a3) > optimum:
             tally.wrong.append(f"bound {max(chain, a3)} above the optimum {optimum}: {where}")

@@ -1,7 +1,7 @@
 """Young's potential, row by row at every event: flat gate, dependency survey, random forests.
 
     python scripts/check/potential.py                      flat gate and survey
-    python scripts/check/potential.py --random 100000      and that many requests a policy
+    python scripts/check/potential.py --random 100000      and that many requests per policy
     python scripts/check/potential.py --json
 
 The flat gate replays independent files, where Young's theorem is established: one violation means
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
         type=int,
         default=0,
         metavar="N",
-        help="requests a policy over random forests with random feasible schedules",
+        help="requests per policy over random forests, each case beside three random schedules",
     )
     parser.add_argument(
         "--safe", type=int, default=0, metavar="N", help="replays of the safe sub-case"
@@ -136,7 +136,11 @@ def random_forests(requests: int, seed: int) -> dict[str, Any]:
     for tally in tallies[len(COSIGNED) :]:
         if not tally.violations:
             failures.append(f"{tally.policy}: no row broke, so the check does not bite")
-    return part(f"random forests: {requests} requests a policy", tallies, failures)
+    return part(
+        f"random forests: {requests} requests per policy, {tallies[0].drawn} of them drawn",
+        tallies,
+        failures,
+    )
 
 
 def safe_subcase(replays: int, seed: int) -> dict[str, Any]:
@@ -180,7 +184,7 @@ def show(part: dict[str, Any]) -> None:
     for tally in part["policies"]:
         print(
             f"  {tally['policy']:<30} {tally['replays']:>5} replays ({tally['vacuous']} vacuous), "
-            f"{tally['requests']} requests, {tally['events']} events, "
+            f"{tally['requests']} requests ({tally['drawn']} drawn), {tally['events']} events, "
             f"{tally['evictions']} evictions: {tally['violations']} violations"
         )
         for row, counts in tally["rows"].items():

@@ -24,6 +24,7 @@ from published import (
 
 from cache_worthy.advise.analysis import Analysis, Options, analyze
 from cache_worthy.logs.session import read_log
+from cache_worthy.report.lines import Axis, Chart, Line, lines_picture
 
 
 def table(found: dict[str, Analysis]) -> str:
@@ -55,44 +56,30 @@ def table(found: dict[str, Analysis]) -> str:
 
 
 def draw(found: dict[str, Analysis], file: Path) -> None:
-    """The capacity curves with their knees."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7.2, 4.2))
-    for name, a in found.items():
+    """The capacity curves with their recommended capacities."""
+    lines, notes = [], []
+    for colour, (name, a) in enumerate(found.items()):
         if a.capacity is None:
             continue
-        points = a.capacity.points
-        mark = " (constructed)" if name in CONSTRUCTED else ""
-        (line,) = axes.plot(
-            [100 * p.fraction for p in points],
-            [p.cost_ratio for p in points],
-            marker=".",
-            linewidth=1.4,
-            linestyle="--" if name in CONSTRUCTED else "-",
-            label=f"{name}{mark}",
-        )
+        points = tuple((100 * p.fraction, p.cost_ratio or 0) for p in a.capacity.points)
+        constructed = name in CONSTRUCTED
+        label = f"{name} (constructed)" if constructed else name
+        lines.append(Line(points, label, colour, dashed=constructed, mark=2.5))
         best = a.capacity.recommended
-        axes.plot(100 * best.fraction, best.cost_ratio, "o", ms=9, color=line.get_color())
-        axes.annotate(
-            f"{best.fraction:.0%}",
-            (100 * best.fraction, best.cost_ratio or 0),
-            textcoords="offset points",
-            xytext=(4, 8),
-        )
-    axes.set_xscale("log")
-    axes.set_xticks([0.2, 1, 2, 5, 10, 25, 100], ["0.2", "1", "2", "5", "10", "25", "100"])
-    axes.set_xlabel("KV cache, percent of the working set")
-    axes.set_ylabel("recomputed FLOPs / compulsory")
-    axes.set_title("Cost against capacity under LRU; dots: recommended")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
+        there = (100 * best.fraction, best.cost_ratio or 0)
+        lines.append(Line((there,), "", colour, mark=5))
+        notes.append((*there, f"{best.fraction:.0%}"))
+    chart = Chart(
+        "Cost against capacity under LRU; large dots: recommended",
+        across=Axis(
+            "KV cache, percent of the working set", log=True, ticks=(0.2, 1, 2, 5, 10, 25, 100)
+        ),
+        up=Axis("recomputed FLOPs / compulsory"),
+        lines=tuple(lines),
+        notes=tuple(notes),
+    )
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=120, metadata={"Software": None})
+    file.write_bytes(lines_picture([chart], str(file)))
 
 
 def main(argv: list[str] | None = None) -> int:

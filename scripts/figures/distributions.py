@@ -3,7 +3,7 @@
     python scripts/figures/distributions.py [--traces DIR] [--out DIR]
 
 Writes figs/node_sizes.png, figs/cost_spread.png and figs/subtrees.png; ``scripts/check/structure.py``
-has their figures. The bytes depend on the traces and on matplotlib's version.
+has their figures.
 
 Exit codes: 0 drawn, 2 no trace.
 """
@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from mooncake import load_forest, node_costs, node_sizes
 from published import CONSTRUCTED, ROOT, arguments, at_hand, require_traces
 
+from cache_worthy.report.lines import Axis, Chart, Line, lines_picture
 from cache_worthy.sim.cost import DEFAULT_MODEL
 
 Series = dict[str, list[float]]
@@ -25,22 +26,18 @@ Series = dict[str, list[float]]
 
 def draw(path: Path, title: str, xlabel: str, series: Series) -> None:
     """The share of nodes at or above each value, both axes logarithmic."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for label, values in series.items():
+    lines = []
+    for colour, (label, values) in enumerate(series.items()):
         ordered = sorted(values)
-        share = [1 - i / len(ordered) for i in range(len(ordered))]
-        ax.step(ordered, share, where="post", label=label, linewidth=1.3)
-    ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel="share of nodes at or above")
-    ax.set_title(title, fontsize=11)
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, frameon=False)
-    fig.savefig(path, dpi=130, metadata={"Software": None})
-    plt.close(fig)
+        steps: list[tuple[float, float]] = []
+        for i, value in enumerate(ordered):
+            if not steps or value != steps[-1][0]:
+                share = 1 - i / len(ordered)
+                steps += [(value, steps[-1][1]), (value, share)] if steps else [(value, share)]
+        lines.append(Line(tuple(steps), label, colour))
+    up = Axis("share of nodes at or above", log=True)
+    chart = Chart(title, across=Axis(xlabel, log=True), up=up, lines=tuple(lines))
+    path.write_bytes(lines_picture([chart], str(path)))
     print(f"wrote {path}")
 
 

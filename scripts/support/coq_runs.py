@@ -10,9 +10,7 @@ from pathlib import Path
 from random import Random
 
 from coq_kernel import CheckFailed, Found, coqc
-
-from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
-from cache_worthy.theory.coq_log import (
+from coq_log import (
     LoggedRun,
     TouchRun,
     forest_terms,
@@ -26,6 +24,8 @@ from cache_worthy.theory.coq_log import (
     sample,
     touch_term,
 )
+
+from cache_worthy.theory.algorithms.keyed import LandlordKeys
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.search.adversary import Play
 from cache_worthy.theory.search.adversary import play as play_phases

@@ -12,7 +12,7 @@ free of exceptions:
 * A prompt of whole blocks, all indexed, shares them all, and its last token is computed without
   being stored again (vLLM computes the last block again, in a block of its own).
 
-Evidence: every event replayed by an independent list-based pool (`cache_worthy.oracles.transcripts.paged_pool`);
+Evidence: every event replayed by an independent list-based pool (`tests/support/plain_paged_pool.py`);
 equality with the simulator's ``vllm_lru``; each guard shown to raise.
 """
 

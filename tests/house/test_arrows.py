@@ -2,8 +2,8 @@
 
 The import-linter contracts hold the arrows in ``make lint``; here they are shown to bite on planted
 imports. What they cannot say is read from the text: argparse stands under ``commands`` alone, the
-words of a report import results and no measurement, the transcriptions that only tests read are
-read by tests only. The imports of ``sim``, ``theory`` and ``oracles`` are read a second time,
+words of a report import results and no measurement, the second implementations of replays import
+nothing of the project. The imports of ``sim``, ``theory`` and ``oracles`` are read a second time,
 against a stricter list: sim: sim. theory: theory. oracles: oracles and the Instance alone.
 """
 
@@ -118,14 +118,6 @@ def measures(name: str, source: str) -> list[str]:
     ]
 
 
-def reads_transcripts(name: str, source: str) -> bool:
-    """Whether a module reads a transcription that only tests may read."""
-    within = name.startswith("oracles/transcripts/")
-    return not within and any(
-        "transcripts" in f"{module}.{imports}".split(".") for module, imports in imported(source)
-    )
-
-
 def test_argparse_is_imported_by_the_command_line_alone() -> None:
     assert [name for name, text in shipped().items() if parses_arguments(name, text)] == []
 
@@ -136,8 +128,17 @@ def test_words_import_results_and_no_measurement() -> None:
     assert {n: bad for n, text in files.items() if (bad := measures(n, text))} == {}
 
 
-def test_nothing_that_is_installed_reads_the_transcriptions() -> None:
-    assert [name for name, text in shipped().items() if reads_transcripts(name, text)] == []
+def of_the_project(source: str) -> list[str]:
+    return [module for module, _ in imported(source) if module.split(".")[0] == "cache_worthy"]
+
+
+@pytest.mark.parametrize(
+    "name", ["naive_replay", "plain_block_policies", "plain_paged_pool", "plain_sglang"]
+)
+def test_second_implementations_of_replays_import_nothing_of_the_project(name: str) -> None:
+    source = (ROOT / "tests" / "support" / f"{name}.py").read_text(encoding="utf-8")
+    assert of_the_project(source) == []
+    assert of_the_project(f"def f():\n    from cache_worthy.sim import cost\n{source}")
 
 
 @pytest.mark.parametrize(
@@ -148,8 +149,6 @@ def test_nothing_that_is_installed_reads_the_transcriptions() -> None:
         (measures, "cache_worthy/report/words/a.py", "from cache_worthy.advise.tails import tails"),
         (measures, "cache_worthy/report/words/a.py", "import cache_worthy.measure.replays"),
         (measures, "cache_worthy/report/words/a.py", "from cache_worthy.advise import tails"),
-        (reads_transcripts, "sim/cost.py", "from cache_worthy.oracles import transcripts"),
-        (reads_transcripts, "oracles/a.py", "import cache_worthy.oracles.transcripts.paged_pool"),
     ],
 )
 def test_a_planted_import_is_seen(seen: Callable[[str, str], object], name: str, line: str) -> None:
@@ -160,7 +159,6 @@ def test_what_is_allowed_is_not_seen() -> None:
     assert not parses_arguments("cache_worthy/commands/replay.py", "import argparse")
     line = "from cache_worthy.advise.tails import LIMIT, Tails"
     assert not measures("cache_worthy/report/words/tails.py", line)
-    assert not reads_transcripts("oracles/transcripts/a.py", "from . import paged_pool")
 
 
 # -- the contracts ------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 #: Folders at the top level that install inside cache_worthy because their names are generic.
 GENERIC = ("sim", "theory", "oracles")
-#: Packages of the checkout that a wheel does not hold: only tests read them.
-NOT_INSTALLED = ("oracles/transcripts",)
 
 
 def setuptools_table() -> dict[str, dict[str, str]]:
@@ -29,13 +27,11 @@ def setuptools_table() -> dict[str, dict[str, str]]:
 
 
 def packages_in_tree() -> dict[str, str]:
-    """Package name to folder, for every folder with an __init__.py that must be installed."""
+    """Package name to folder, for every folder with an __init__.py."""
     found = {}
     for top in ("cache_worthy", *GENERIC):
         for init in sorted((ROOT / top).rglob("__init__.py")):
             folder = init.parent.relative_to(ROOT)
-            if folder.as_posix() in NOT_INSTALLED:
-                continue
             if top == "cache_worthy" and len(folder.parts) > 1 and folder.parts[1] in GENERIC:
                 continue  # behind a link: the package's real folder is the top-level one
             name = ".".join(folder.parts)
@@ -121,8 +117,6 @@ def test_wheel_holds_every_module_and_no_generic_name(wheel: Path) -> None:
     for template in (ROOT / "cache_worthy").glob("*/templates/*"):
         assert template.relative_to(ROOT).as_posix() in names
     assert "cache_worthy/py.typed" in names
-    for folder in NOT_INSTALLED:
-        assert not [name for name in names if name.startswith(f"cache_worthy/{folder}/")]
     tops = {name.split("/")[0] for name in names}
     assert {t for t in tops if not t.endswith(".dist-info")} == {"cache_worthy"}
 

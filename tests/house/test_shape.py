@@ -28,8 +28,8 @@ EXEMPT: dict[str, str] = {
     "sim/radix/kernels/rules.py:rules": "a replay kernel",
     "sim/blocks/policies/s3fifo.py:serve": "the loop of one algorithm, as its paper has it",
     "sim/blocks/policies/s3fifo_paper.py:serve": "the loop of one algorithm, as its paper has it",
-    "theory/potential/cosigned_rows.py:cosigned_rows": "a table of formulas",
-    "theory/potential/landlord_rows.py:landlord_rows": "a table of formulas",
+    "theory/potential/rows.py:cosigned_rows": "a table of formulas",
+    "theory/potential/rows.py:landlord_rows": "a table of formulas",
 }
 
 

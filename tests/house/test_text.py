@@ -62,9 +62,11 @@ def test_a_missing_docstring_is_seen() -> None:
 
 
 def modules() -> list[str]:
-    """Every importable module of the package, and what the scripts share."""
+    """Every importable module of the package, what the scripts share, and the plain transcriptions."""
     found = [m.name for m in pkgutil.walk_packages(cache_worthy.__path__, "cache_worthy.")]
-    return [*found, *(p.stem for p in sorted((ROOT / "scripts" / "support").glob("*.py")))]
+    shared = (ROOT / "scripts" / "support").glob("*.py")
+    plain = (ROOT / "tests" / "support").glob("plain_*.py")
+    return [*found, *(p.stem for p in sorted([*shared, *plain]))]
 
 
 @pytest.mark.parametrize("name", modules())

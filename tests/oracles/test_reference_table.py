@@ -82,9 +82,9 @@ def test_table(
         answer = relax(trace, grouped, capacity, rows=row)
         value = (grouped.ceiling - answer.saved) / grouped.compulsory
         assert value == pytest.approx(expected, abs=1e-6)
-    above = round_relaxation(trace, grouped, capacity, answer.kept).cost / grouped.compulsory
+    above = round_relaxation(trace, grouped, capacity, answer.kept) / grouped.compulsory
     assert value - 1e-9 <= above <= rounded + 0.001
-    top = tree_belady(trace, grouped, capacity).cost / grouped.compulsory
+    top = tree_belady(trace, grouped, capacity) / grouped.compulsory
     assert top == pytest.approx(belady, abs=1e-6)
 
     bound = offline_bound(trace, capacity, grouped=grouped)
@@ -132,9 +132,9 @@ def test_replay_over_groups_equals_replay_over_blocks(
 ) -> None:
     trace, grouped = load(traces / f"{name}_trace.jsonl")
     capacity = int(fraction * len(trace.parent))
-    assert tree_belady(trace, grouped, capacity).cost == replay_blocks(trace, capacity, None)
+    assert tree_belady(trace, grouped, capacity) == replay_blocks(trace, capacity, None)
     kept = relax(trace, grouped, capacity, rows="A3").kept
-    assert round_relaxation(trace, grouped, capacity, kept).cost == replay_blocks(
+    assert round_relaxation(trace, grouped, capacity, kept) == replay_blocks(
         trace, capacity, keep_until(trace, grouped, kept)
     )
 

@@ -19,9 +19,7 @@ import coq_runs
 import pytest
 from commands import ROOT, script
 from coq_kernel import CheckFailed, Mutant, read_mutants
-
-from cache_worthy.theory.algorithms import make
-from cache_worthy.theory.coq_log import (
+from coq_log import (
     Leave,
     LoggedRequest,
     Pay,
@@ -32,6 +30,8 @@ from cache_worthy.theory.coq_log import (
     record_touch,
     touch_term,
 )
+
+from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.steps import ModelError, Settle
 

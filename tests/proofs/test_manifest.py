@@ -6,7 +6,9 @@ The claims themselves are run by ``make proofs``; a few cheap ones are run here.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import manifest
@@ -182,6 +184,22 @@ def test_every_row_of_both_tables_is_in_the_manifest() -> None:
             claim = claims[f"row.{row.table}.{row.name}"]
             assert claim.universal
             assert claim.command.endswith(f"{row.table}.{row.name}")
+
+
+def test_the_status_page_lists_what_only_the_full_set_runs() -> None:
+    text = (ROOT / "proofs" / "status.md").read_text(encoding="utf-8")
+    told = re.search(
+        r"runs (\d+) of the (\d+) claims.*? runs the other (\d+):\n\n(.*?)\n\n", text, re.DOTALL
+    )
+    assert told is not None
+    claims = manifest.load(MANIFEST)
+    full = {c.id for c in claims if c.full}
+    assert told.groups()[:3] == (str(len(claims) - len(full)), str(len(claims)), str(len(full)))
+    rows = told[4].splitlines()[2:]
+    patterns = [p for row in rows for p in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    covered = {p: {c.id for c in claims if fnmatchcase(c.id, p)} for p in patterns}
+    assert all(covered.values())
+    assert set().union(*covered.values()) == full
 
 
 def test_every_command_names_something_that_exists() -> None:

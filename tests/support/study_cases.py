@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from cache_worthy.sim import serving
 from cache_worthy.sim.serving import (
@@ -105,16 +102,3 @@ def elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder of its own, and with short answers, for speed."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(serving, "chat_workload", partial(chat_workload, answer_tokens=3))
-
-
-def saved_axes(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
-    """The axes of every figure that is saved from here on."""
-    kept: list[Axes] = []
-    save = Figure.savefig
-
-    def spy(figure: Figure, *args: Any, **options: Any) -> None:
-        kept.extend(figure.axes)
-        save(figure, *args, **options)
-
-    monkeypatch.setattr(Figure, "savefig", spy)
-    return kept

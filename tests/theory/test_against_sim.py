@@ -23,7 +23,7 @@ from cache_worthy.sim.radix.policies.cosigned import Cosigned
 from cache_worthy.sim.radix.replay import Engine, replay
 from cache_worthy.sim.radix.tree import Node
 from cache_worthy.sim.trace import BlockId
-from cache_worthy.theory.algorithms import run
+from cache_worthy.theory.algorithms import COSIGNED, run
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.sampling import random_instance
 from cache_worthy.theory.search.cycles import offline_mean
@@ -169,6 +169,20 @@ def test_cosigned_on_the_radix_tree_keeps_the_bound_against_blocks() -> None:
         paid = simulate(instance, Counting(Fraction), k).total_cost
         assert paid <= bound(k, h) * optimal_cost(instance, h)
     assert splits > 300
+
+
+def test_the_bound_needs_cost_per_block_that_does_not_fall_with_depth() -> None:
+    """k = h = 4, block costs 1, 0, 0 by depth: 9 against 2. By blocks the rule keeps the bound."""
+    instance = Instance(
+        (None, 0, None, 2, 3, 2, 5), (1,) * 7, (1, 0, 1, 0, 0, 0, 0), (4, 1, 4, 1, 4, 1, 6, 1, 6)
+    )
+    optimum = optimal_cost(instance, 4)
+    assert optimum == 2
+    assert simulate(instance, Cosigned(Fraction), 4).total_cost == 9 > bound(4, 4) * optimum
+    for form in COSIGNED:
+        assert run(form, instance, 4).cost == 2
+    level = Instance(instance.parent, instance.size, (1,) * 7, instance.requests)
+    assert simulate(level, Cosigned(Fraction), 4).total_cost <= 4 * optimal_cost(level, 4)
 
 
 class SplitBySize(Cosigned):

@@ -53,16 +53,13 @@ def test_the_smallest_witness_row_by_row() -> None:
     )
     assert len(report.steps) == report.events
     assert report.steps[-1].phi == -1
-    summary = report.summary()
-    assert "cost 11, offline 7, bound 3/2" in summary
-    assert "credit-floor      13 checks  broke 2 times" in summary
-    assert "VACUOUS" not in summary
+    assert report.checks["credit-floor"] == 13
+    assert not report.vacuous
 
 
 def test_a_run_without_evictions_is_called_vacuous() -> None:
     report = check_potential(WITNESS, 4, 4)
     assert report.vacuous
-    assert "VACUOUS" in report.summary()
 
 
 def test_an_oracle_schedule_gives_the_same_verdict() -> None:
@@ -122,7 +119,7 @@ def test_exact_ratio_of_landlord_is_green_on_forests(policy: str, hits: str) -> 
 
 
 def test_exact_ratio_is_not_slack() -> None:
-    """A smaller ratio than ``1 + (h-1)/m`` is beaten: here 2 by 500/105 > 9/5."""
+    """A smaller ratio than ``1 + (h-1)/m`` is exceeded: here 2 by 500/105 > 9/5."""
     wide = Instance(
         (None, 0, *[None] * 5),
         (4, *[1] * 6),

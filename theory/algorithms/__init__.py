@@ -13,10 +13,8 @@ from typing import Any
 
 from cache_worthy.theory.algorithms.cosigned import CosignedEager, CosignedTouch
 from cache_worthy.theory.algorithms.cosigned_rate import CosignedRate
-from cache_worthy.theory.algorithms.frequency import FreqLandlord, Gdsf
+from cache_worthy.theory.algorithms.keyed import FreqLandlord, Gdsf, LandlordKeys, Lru, RecursiveLru
 from cache_worthy.theory.algorithms.landlord import Landlord
-from cache_worthy.theory.algorithms.landlord_keys import LandlordKeys
-from cache_worthy.theory.algorithms.lru import Lru, RecursiveLru
 from cache_worthy.theory.algorithms.near_misses import DensityForgiving, LeafPaysPath
 from cache_worthy.theory.instance import Instance, InstanceError, Number
 from cache_worthy.theory.steps import Run, Transcription, drive
@@ -62,7 +60,7 @@ def run(name: str, instance: Instance, k: int, *, keep_events: bool = False, **o
 
     Examples
     --------
-    Landlord beats its flat-cache bound 3/2 on six requests (``proofs/refutation.md``); the exact
+    Landlord exceeds its flat-cache bound 3/2 on six requests (``proofs/refutation.md``); the exact
     optimum at h = 2 is 7.
 
     >>> witness = Instance(parent=(None, 0, None, None), size=(1, 1, 1, 1), cost=(0, 5, 2, 0),

@@ -1,9 +1,14 @@
-"""Policies that evict the evictable node of least key: the part they share."""
+"""Policies that evict the evictable node of least key, literally: LRU, Landlord, with a frequency.
+
+Landlord in key form evicts the minimum of ``L + cost/size``: rent lowers credit per size by the
+same amount for every node, so it moves no node past another and one level ``L`` stands for all of
+it. ``tests/theory`` holds this against the literal rent loop.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Literal
 
 from cache_worthy.theory.instance import Instance, InstanceError, Number
@@ -16,6 +21,7 @@ from cache_worthy.theory.steps import (
     Rent,
     Tie,
     Transcription,
+    divide,
 )
 
 Hits = Literal["after", "before"]
@@ -92,3 +98,54 @@ class Keyed(Transcription):
 
     def credit(self, u: int) -> Number:
         return self.instance.size[u] * (self.key[u][0] - self.level)
+
+
+class LandlordKeys(Keyed):
+    """Key ``L + cost/size``; ``L = max(L, key)`` at an eviction, so that ``L`` never falls."""
+
+    def _key(self, u: int) -> Key:
+        return (self.level + divide(self.instance.cost[u], self.instance.size[u]),)
+
+    def _level_after(self, key: Key) -> Number:
+        return max(self.level, key[0])
+
+
+class FreqLandlord(Keyed):
+    """Key ``L + freq * cost/size``, ``L = max(L, key)``; freq counts touches since the last load."""
+
+    def _key(self, u: int) -> Key:
+        weight = divide(self.freq[u] * self.instance.cost[u], self.instance.size[u])
+        return (self.level + weight,)
+
+    def _level_after(self, key: Key) -> Number:
+        return max(self.level, key[0])
+
+    def _state(self) -> Hashable:
+        return tuple((u, self.freq[u]) for u in sorted(self.resident))
+
+
+class Gdsf(FreqLandlord):
+    """RAGCache's variant: ``L = key`` of the last victim, which under leaf-only eviction may fall."""
+
+    def _level_after(self, key: Key) -> Number:
+        return key[0]
+
+
+class Lru(Keyed):
+    """Key: the clock of the last touch."""
+
+    def _key(self, u: int) -> Key:
+        return (self.clock,)
+
+    def credit(self, u: int) -> Number:
+        return 0  # LRU keeps no credit; the order of touches is part of every state
+
+
+class RecursiveLru(Lru):
+    """Key ``(clock, -depth)``: a touch of a node is a touch of its ancestors, after its own.
+
+    Dallot et al. 2024, "Dependency-Aware Online Caching", on the path requests of this model.
+    """
+
+    def _key(self, u: int) -> Key:
+        return (self.clock, -self.depth[u])

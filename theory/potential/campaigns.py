@@ -8,8 +8,9 @@ eviction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -36,7 +37,8 @@ class Tally:
 
     Attributes
     ----------
-    replays, vacuous, requests, events, evictions : int
+    replays, vacuous, drawn, requests, events, evictions : int
+        ``drawn`` counts the requests of every case once, ``requests`` once per replay.
     checks, violations : Counter of str
         By row.
     broken_replays : Counter of str
@@ -51,6 +53,7 @@ class Tally:
     policy: str
     replays: int = 0
     vacuous: int = 0
+    drawn: int = 0
     requests: int = 0
     events: int = 0
     evictions: int = 0
@@ -83,6 +86,7 @@ class Tally:
             "policy": self.policy,
             "replays": self.replays,
             "vacuous": self.vacuous,
+            "drawn": self.drawn,
             "requests": self.requests,
             "events": self.events,
             "evictions": self.evictions,
@@ -101,34 +105,39 @@ class Tally:
         }
 
 
-def flat_cases(seed: int) -> Iterator[Case]:
-    """Endless random flat instances with ``floor <= h <= k`` below the total size.
+def _cases(name: str, rng: Random, draw: Callable[[], Instance], *, deep: bool) -> Iterator[Case]:
+    """Endless cases with ``floor <= h <= k`` below the total size of what is requested.
 
-    A run can evict only if the capacity is below the total size of the requested nodes.
+    So a run can evict. With ``deep``, at least one dependency is under the requests.
     """
-    rng = Random(seed)
     number = 0
     while True:
-        instance = random_instance(
-            rng, nodes=rng.randint(2, 7), requests=rng.randint(6, 24), flat=True
-        )
+        instance = draw()
         total = sum(instance.size[u] for u in instance.touched())
+        if deep and all(len(instance.path(v)) == 1 for v in instance.requests):
+            continue
         if instance.floor < total:
             k = rng.randint(instance.floor, total - 1)
             number += 1
-            yield Case(f"flat-{number}", instance, k, rng.randint(instance.floor, k))
+            yield Case(f"{name}-{number}", instance, k, rng.randint(instance.floor, k))
+
+
+def flat_cases(seed: int) -> Iterator[Case]:
+    """Endless random flat instances."""
+    rng = Random(seed)
+
+    def draw() -> Instance:
+        return random_instance(rng, nodes=rng.randint(2, 7), requests=rng.randint(6, 24), flat=True)
+
+    return _cases("flat", rng, draw, deep=False)
 
 
 def forest_cases(seed: int, requests: tuple[int, int] = (10, 40)) -> Iterator[Case]:
-    """Endless random forests with at least one dependency under the requests.
-
-    Deep chains, bushes, zero costs and ``h = k`` all occur; ``h`` is at least the largest
-    requested path, and ``k`` is below the total size of what is requested.
-    """
+    """Endless random forests: deep chains, bushes, zero costs and ``h = k`` all occur."""
     rng = Random(seed)
-    number = 0
-    while True:
-        instance = random_instance(
+
+    def draw() -> Instance:
+        return random_instance(
             rng,
             nodes=rng.randint(3, 9),
             requests=rng.randint(*requests),
@@ -137,20 +146,16 @@ def forest_cases(seed: int, requests: tuple[int, int] = (10, 40)) -> Iterator[Ca
             max_path=rng.randint(2, 9),
             leaves_only=rng.random() < 0.3,
         )
-        total = sum(instance.size[u] for u in instance.touched())
-        deep = any(len(instance.path(v)) > 1 for v in instance.requests)
-        if deep and instance.floor < total:
-            k = rng.randint(instance.floor, total - 1)
-            number += 1
-            yield Case(f"forest-{number}", instance, k, rng.randint(instance.floor, k))
+
+    return _cases("forest", rng, draw, deep=True)
 
 
 def falling_cases(seed: int) -> Iterator[Case]:
     """:func:`forest_cases` with cost per size never rising from root to leaf."""
     rng = Random(seed)
-    number = 0
-    while True:
-        instance = random_instance(
+
+    def draw() -> Instance:
+        return random_instance(
             rng,
             nodes=rng.randint(3, 9),
             requests=rng.randint(10, 40),
@@ -159,12 +164,8 @@ def falling_cases(seed: int) -> Iterator[Case]:
             max_path=rng.randint(2, 9),
             falling=True,
         )
-        total = sum(instance.size[u] for u in instance.touched())
-        deep = any(len(instance.path(v)) > 1 for v in instance.requests)
-        if deep and instance.floor < total:
-            k = rng.randint(instance.floor, total - 1)
-            number += 1
-            yield Case(f"falling-{number}", instance, k, rng.randint(instance.floor, k))
+
+    return _cases("falling", rng, draw, deep=True)
 
 
 def check_cases(
@@ -197,6 +198,7 @@ def check_cases(
     for case in cases:
         instance, k, h = case.instance, case.k, case.h
         lazy = ALGORITHMS[policy](instance, k).signed
+        tally.drawn += len(instance.requests)
         for _ in range(max(schedules, 1)):
             schedule = random_states(instance, h, rng, lazy=lazy) if schedules else None
             tally.add(
@@ -206,9 +208,9 @@ def check_cases(
                 case.name,
             )
         counted = tally.replays - tally.vacuous if exclude_vacuous else tally.replays
-        if max_replays is not None and counted >= max_replays:
-            break
-        if max_requests is not None and tally.requests >= max_requests:
+        if (max_replays is not None and counted >= max_replays) or (
+            max_requests is not None and tally.requests >= max_requests
+        ):
             break
     return tally
 
@@ -218,13 +220,10 @@ def draw_survey(seed: int, count: int, policies: Sequence[str]) -> tuple[Case, .
 
     Nothing else is selected for: whether a row breaks plays no part.
     """
-    out: list[Case] = []
-    for case in forest_cases(seed, requests=(8, 16)):
-        if case.instance.n > 8:
-            continue
-        if any(check_potential(case.instance, case.k, case.h, p).vacuous for p in policies):
-            continue
-        out.append(Case(f"drawn-{len(out) + 1}", case.instance, case.k, case.h))
-        if len(out) == count:
-            return tuple(out)
-    raise AssertionError("unreachable: the cases are endless")
+    fit = (
+        case
+        for case in forest_cases(seed, requests=(8, 16))
+        if case.instance.n <= 8
+        and not any(check_potential(case.instance, case.k, case.h, p).vacuous for p in policies)
+    )
+    return tuple(replace(c, name=f"drawn-{n}") for n, c in enumerate(islice(fit, count), 1))

@@ -118,7 +118,7 @@ def _name(event: Event) -> str:
         case Hit(node, before, after):
             return f"hit of node {node} ({before} -> {after})"
         case Rent(delta, _):
-            return f"rent of {delta} a unit"
+            return f"rent of {delta} per unit"
         case Settle(payer, debtor, amount):
             return f"node {payer} paying {amount} for node {debtor}"
         case Evict(node, credit):
@@ -184,21 +184,6 @@ class Report:
         counts = Counter(v.row for v in self.violations)
         return {row: counts[row] for row in ROWS if counts[row]}
 
-    def summary(self) -> str:
-        """Several lines: the run, then one line for every row that was evaluated."""
-        head = (
-            f"{self.policy} at k = {self.k} against h = {self.h}: cost {self.cost}, "
-            f"offline {self.offline_cost}, bound {self.ratio_bound}; {self.requests} requests, "
-            f"{self.events} events, {self.evictions} evictions"
-        )
-        lines = [head + (" (VACUOUS: nothing was evicted)" if self.vacuous else "")]
-        for row in ROWS:
-            if self.checks.get(row):
-                broke = self.broken.get(row, 0)
-                state = f"broke {broke} times" if broke else "held"
-                lines.append(f"  {row:<12} {self.checks[row]:>7} checks  {state}")
-        return "\n".join(lines)
-
 
 def check_potential(
     instance: Instance,
@@ -245,7 +230,7 @@ def check_potential(
     >>> report.broken
     {'credit-floor': 2, 'phi-floor': 1, 'bound': 1}
     >>> print(report.violations[0].describe())
-    row credit-floor broke at request 2, rent of 2 a unit: node 0 has credit -2, must be >= 0, by 2
+    row credit-floor broke at request 2, rent of 2 per unit: node 0 has credit -2, must be >= 0, by 2
     >>> check_potential(witness, 3, 2, policy="cosigned").violations
     ()
     """

@@ -23,7 +23,7 @@ class PhaseForest:
     """The forest of the phase construction.
 
     Two copies of ``m`` trees whose sizes, at most ``path``, sum to ``k-h+1``; every tree is a root
-    of cost 0 with a dear child of size 1 (the child alone for a tree of size 1). And ``h`` unit
+    of cost 0 with an expensive child of size 1 (the child alone for a tree of size 1). And ``h`` unit
     roots of cost 1.
 
     Attributes
@@ -55,12 +55,12 @@ class PhaseForest:
 
     @property
     def phase_floor(self) -> Number:
-        """What Landlord pays a phase at least: ``m M + (h-1)(M-1)``."""
+        """What Landlord pays per phase at least: ``m M + (h-1)(M-1)``."""
         return self.m * self.cost + (self.h - 1) * (self.cost - 1)
 
     @property
     def phase_offline(self) -> Number:
-        """What the offline pays a phase at most: ``m M + h``.
+        """What the offline pays per phase at most: ``m M + h``.
 
         It serves the dear nodes one after the other, then loads all ``h`` units and keeps them.
         """
@@ -176,7 +176,7 @@ class Play:
     def offline(self) -> Number:
         """An offline schedule's cost, at least the optimum.
 
-        ``m M + h`` a phase; in a phase that was broken off, only the units that it requested.
+        ``m M + h`` per phase; in a phase that was broken off, only the units that it requested.
         """
         spared = sum(self.stage.h - p.units for p in self.phases if not p.ended)
         return len(self.phases) * self.stage.phase_offline - spared

@@ -25,11 +25,10 @@ from cache_worthy.theory.algorithms import make
 from cache_worthy.theory.forests import sized_forests, symmetries
 from cache_worthy.theory.instance import Instance
 from cache_worthy.theory.potential.check import PotentialName, Report, check_potential, check_run
+from cache_worthy.theory.schedules import States
 from cache_worthy.theory.search.load_counts import Schedules
 from cache_worthy.theory.search.symbolic import Course, Space, courses, symbolic_instance
 from cache_worthy.theory.search.task import COUNTING
-
-States = tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class Scope:
     Attributes
     ----------
     forests : int
-        Sized forests, one a pair ``(k, h)``; ``vacuous`` more fit in ``k`` and were left out.
+        Sized forests, one per pair ``(k, h)``; ``vacuous`` more fit in ``k`` and were left out.
     sequences, schedules : int
         Request sequences up to symmetry, and (sequence, offline schedule) pairs.
     courses : int
@@ -77,7 +76,7 @@ class Scope:
     """
 
     policy: str
-    potential: str
+    potential: PotentialName
     forests: int = 0
     vacuous: int = 0
     sequences: int = 0
@@ -154,27 +153,19 @@ def _one(scope: Scope, forest: Instance, k: int, h: int, length: int) -> None:
                     h,
                     name=scope.policy,
                     schedule=states,
-                    potential=_name(scope.potential),
+                    potential=scope.potential,
                 )
 
             for course in courses(space, play, {}, (Fraction(1),) * forest.n):
-                _count(scope, course)
-                if course.result.violations:
+                report = course.result
+                scope.courses += 1
+                scope.requests += report.requests
+                scope.events += report.events
+                scope.evictions += report.evictions
+                scope.checks += sum(report.checks.values())
+                scope.broken.update(report.broken)
+                if report.violations:
                     _keep_smallest(scope, space, course, instance, states)
-
-
-def _name(potential: str) -> PotentialName:
-    return "young" if potential == "young" else "landlord"
-
-
-def _count(scope: Scope, course: Course[Report]) -> None:
-    report = course.result
-    scope.courses += 1
-    scope.requests += report.requests
-    scope.events += report.events
-    scope.evictions += report.evictions
-    scope.checks += sum(report.checks.values())
-    scope.broken.update(report.broken)
 
 
 def _keep_smallest(
@@ -195,7 +186,7 @@ def _keep_smallest(
         report.h,
         policy=scope.policy,
         schedule=states[:length],
-        potential=_name(scope.potential),
+        potential=scope.potential,
     )
     violation = again.violations[0]
     scope.smallest = Found(

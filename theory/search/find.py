@@ -1,4 +1,4 @@
-"""Existential search: is there an instance on which a policy beats a bound?
+"""Existential search: is there an instance on which a policy exceeds a bound?
 
 Forests, sizes and requests are enumerated up to symmetry; costs are symbolic non-negative reals
 (``explorer.py`` has the search on one forest).
@@ -8,7 +8,7 @@ tie-break. "sat" counts only after the witness has been replayed in exact arithm
 line then replaces the schedule by the exhaustive optimum of ``oracles``.
 
 Capacities at which nothing is ever evicted are left out: there the policy pays what every schedule
-pays, which beats no ratio of 1 or more (:func:`find` refuses a smaller one).
+pays, which exceeds no ratio of 1 or more (:func:`find` refuses a smaller one).
 
 Evidence: a decision procedure over the enumerated range (established theory) for ``unsat``, exact
 replay for ``sat``. ``tests/theory/test_search.py`` holds the search against brute force over
@@ -94,7 +94,7 @@ def batches(tasks: Iterator[Task]) -> Iterator[list[Task]]:
 
     A batch is searched no deeper than the best witness of the batches before it, whoever runs it:
     so the result and the coverage do not depend on how many workers there are. The first are
-    small, so that an early witness saves work; the later large, so that nobody waits.
+    small, so that an early witness saves work; the later large, so that no worker waits.
     """
     size = FIRST_BATCH
     while batch := list(islice(tasks, size)):
@@ -123,7 +123,7 @@ class Limits(TypedDict, total=False):
         only what :func:`cycle_scope` says; "unsat" is to be read with these limits. The means of a
         witness are exact.
     ratio : int, Fraction or None
-        Beat this, at least 1, instead of ``k/(k-h+1)``.
+        Exceed this, at least 1, instead of ``k/(k-h+1)``.
     falling : bool
         Only costs per size that never rise from root to leaf: the safe sub-case of Landlord.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from cache_worthy.theory.forests import Parent, Tick
@@ -23,7 +23,7 @@ class TimeOut(Exception):
 
 
 def ticker(deadline: float | None) -> Tick:
-    """What raises `TimeOut` once the deadline has passed."""
+    """A function that raises `TimeOut` once the deadline has passed."""
 
     def tick() -> None:
         if deadline is not None and time.monotonic() > deadline:
@@ -92,11 +92,8 @@ class Coverage:
 
     def add(self, other: Coverage) -> None:
         """Add the numbers of another search."""
-        self.forests += other.forests
-        self.sequences += other.sequences
-        self.runs += other.runs
-        self.vacuous += other.vacuous
-        self.checks += other.checks
+        for f in fields(self):
+            setattr(self, f.name, getattr(self, f.name) + getattr(other, f.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +113,7 @@ class Task:
 
     @property
     def limit(self) -> Fraction:
-        """The ratio to beat: ``k/(k-h+1)`` unless another was asked for."""
+        """The ratio to exceed: ``k/(k-h+1)`` unless another was asked for."""
         return Fraction(bound(self.k, self.h) if self.ratio is None else self.ratio)
 
 

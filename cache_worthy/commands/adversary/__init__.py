@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ACTIONS: Mapping[str, str] = {
-    "find": "search for an instance on which a policy beats k/(k-h+1)",
+    "find": "search for an instance on which a policy exceeds k/(k-h+1)",
     "play": "play the adaptive phase construction against a live policy",
     "check": "run every policy on one instance, beside the exhaustive optimum",
 }

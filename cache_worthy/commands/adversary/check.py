@@ -22,10 +22,13 @@ from pathlib import Path
 
 from cache_worthy.commands import options as arg
 from cache_worthy.commands.adversary.options import add_tie
-from cache_worthy.console import Progress, check_output, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import Progress, check_output, one_line
 from cache_worthy.errors import UsageError
+from cache_worthy.report.model import Column, Facts, Part, table
 from cache_worthy.theory.instance import Instance, InstanceError, Number, instance_from_mapping
+
+LONG_NUMBER = 24
+"""Digits of a number in a table; the document has all of them."""
 
 LONGEST_BITS = int(4000 * math.log2(10))
 
@@ -77,8 +80,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.done()
     _check_printable(report, args.instance)
-    text = to_json(document("adversary-check", report)) if args.json else _words(report, case)
-    write_output(text, args.output, args.force)
+    arg.write_result(args, report, lambda: _words(report, case))
     return 0
 
 
@@ -168,16 +170,21 @@ def _check_printable(report: Check, source: str) -> None:
                 )
 
 
-def _words(report: Check, case: Case) -> str:
+def _words(report: Check, case: Case) -> list[Part]:
     size = f"{case.instance.n} nodes, {len(case.instance.requests)} requests"
-    lines = [
-        f"{size}, k = {case.k}, h = {case.h}, ties: {case.tie}",
-        f"optimum at h: {report.optimal_cost}; bound k/(k-h+1): {report.bound}",
-        "",
-        f"{'policy':<22} {'cost':>12} {'ratio':>12}",
-    ]
-    for name, row in report.policies.items():
-        ratio = "-" if row.ratio is None else f"{float(row.ratio):.4f}"
-        mark = "  exceeds the bound" if row.exceeds else ""
-        lines.append(f"{name:<22} {row.cost!s:>12} {ratio:>12}{mark}")
-    return "\n".join(lines) + "\n"
+    facts = (
+        ("instance", f"{size}, k = {case.k}, h = {case.h}, ties: {case.tie}"),
+        ("optimum at h", str(report.optimal_cost)),
+        ("k/(k-h+1)", str(report.bound)),
+    )
+    rows = (
+        (
+            name,
+            one_line(str(row.cost), LONG_NUMBER),
+            "-" if row.ratio is None else f"{float(row.ratio):.4f}",
+            "exceeds the bound" if row.exceeds else "",
+        )
+        for name, row in report.policies.items()
+    )
+    heads = ("policy", "cost", "ratio", Column("", words=True))
+    return [Facts("instance", facts), table("policies", "", columns=heads, rows=rows)]

@@ -1,4 +1,4 @@
-"""``cache-worthy adversary find``: search for an instance on which a policy beats Young's bound.
+"""``cache-worthy adversary find``: search for an instance on which a policy exceeds Young's bound.
 
 A witness is checked against the exhaustive optimum before it is printed. Exit code 1 with a witness, 0
 when the range has none, 3 when time ran out.
@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +17,9 @@ from cache_worthy.commands import options as arg
 from cache_worthy.commands.adversary.options import add_policy, add_tie
 from cache_worthy.commands.adversary.search import FoundInstance, judged, runner
 from cache_worthy.commands.adversary.state import open_state
-from cache_worthy.console import Progress, check_output, note, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import Progress, check_output, note
 from cache_worthy.errors import UsageError
+from cache_worthy.report.model import Facts
 from cache_worthy.theory.instance import InstanceError, Number, parse_number
 from cache_worthy.theory.search.find import cycle_scope, find
 from cache_worthy.theory.search.task import Coverage
@@ -84,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ratio",
         type=_ratio,
         metavar="R",
-        help="beat R, an integer or p/q of at least 1, instead of k/(k-h+1)",
+        help="exceed R, an integer or p/q of at least 1, instead of k/(k-h+1)",
     )
     parser.add_argument(
         "--falling",
@@ -148,8 +147,7 @@ def run(args: argparse.Namespace) -> int:
         coverage=result.coverage,
         witness=None if result.witness is None else judged(result.witness, args.ratio),
     )
-    text = to_json(document("adversary-find", report)) if args.json else _words(report)
-    write_output(text, args.output, args.force)
+    arg.write_result(args, report, lambda: [_words(report)])
     return EXIT[result.status]
 
 
@@ -160,55 +158,49 @@ def _ratio(text: str) -> Number:
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: expected an integer or p/q") from None
     if ratio < 1:
         raise argparse.ArgumentTypeError(
-            f"{text[:40]!r}: expected at least 1, because no policy pays less than the optimum"
+            f"{text[:40]!r}: expected at least 1; a smaller ratio is exceeded wherever nothing is "
+            "evicted, and the search leaves such capacities out"
         )
     return ratio
 
 
-def _words(report: Find) -> str:
-    asked, c, witness = report.range, report.coverage, report.witness
-    what = "cycles of at most" if asked.cycle else "at most"
-    scope = (
+def _words(report: Find) -> Facts:
+    asked, c = report.range, report.coverage
+    requests = f"{'cycles of ' if asked.cycle else ''}at most {asked.max_requests} requests"
+    searched = (
         f"{report.policy}, k = {asked.k or 'all'}, h = {asked.h or 'all'}: at most "
-        f"{asked.max_nodes} nodes of size 1..{asked.max_size}, {what} {asked.max_requests} requests, "
-        f"ties: {asked.tie}"
+        f"{asked.max_nodes} nodes of size 1..{asked.max_size}, {requests}, ties: {asked.tie}"
     )
     if asked.falling:
-        scope += ", cost per size never rising with depth"
-    covered = (
-        f"covered: {c.forests:,} forests with capacities, {c.sequences:,} request sequences, "
-        f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "
-        f"{c.checks:,} z3 calls"
-    )
+        searched += ", cost per size never rising with depth"
     if report.status == "unsat" and not c.forests:
         covered = "every forest of the range fits in k, so that nothing is ever evicted"
-    if witness is not None:
-        found = _beaten(report.policy, witness, " a cycle" if asked.cycle else "")
-    elif report.status == "unsat":
-        found = ["no instance beats the bound; the whole range was searched"]
-        if report.qualification is not None:
-            found = [
-                f"no cycle that beats the bound was found in the whole range: {report.qualification}"
-            ]
     else:
-        found = [
-            f"time ran out: every forest of up to {report.complete_nodes} nodes is done, not the rest",
-            "no instance that beats the bound was found so far",
+        covered = (
+            f"{c.forests:,} forests with capacities, {c.sequences:,} request sequences, "
+            f"{c.runs:,} courses over all real costs ({c.vacuous:,} without an eviction), "
+            f"{c.checks:,} z3 calls"
+        )
+    return Facts("find", (("searched", searched), *_result(report), ("covered", covered)))
+
+
+def _result(report: Find) -> list[tuple[str, str]]:
+    witness = report.witness
+    if witness is not None:
+        mean = " per cycle" if report.range.cycle else ""
+        ratio = "unbounded" if witness.ratio is None else witness.ratio
+        shown = ("parent", "size", "cost", "requests")
+        return [
+            ("exceeded", f"{report.policy} pays {witness.online_cost}{mean}"),
+            ("optimum", f"{witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}"),
+            *((name, str(list(getattr(witness, name)))) for name in shown),
+            ("capacities", f"k = {witness.k}, h = {witness.h}"),
         ]
-    return "\n".join([scope, *found, covered]) + "\n"
-
-
-def _beaten(policy: str, witness: FoundInstance, mean: str) -> list[str]:
-    shown: dict[str, Sequence[object]] = {
-        "parent": witness.parent,
-        "size": witness.size,
-        "cost": witness.cost,
-        "requests": witness.requests,
-    }
-    ratio = "unbounded" if witness.ratio is None else witness.ratio
-    return [
-        f"beaten: {policy} pays {witness.online_cost}{mean}",
-        f"  optimum {witness.optimal_cost}{mean}, ratio {ratio}, bound {witness.bound}",
-        *(f"  {key}: {list(values)}" for key, values in shown.items()),
-        f"  k: {witness.k}, h: {witness.h}",
-    ]
+    if report.status == "timeout":
+        return [
+            ("found", "no instance that exceeds the bound so far"),
+            ("time ran out", f"every forest of up to {report.complete_nodes} nodes was searched"),
+        ]
+    if report.qualification is not None:
+        return [("found", f"no cycle that exceeds the bound in the range: {report.qualification}")]
+    return [("found", "no instance exceeds the bound; the whole range was searched")]

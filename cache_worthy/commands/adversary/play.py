@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cache_worthy.commands import options as arg
+from cache_worthy.commands.adversary.check import LONG_NUMBER
 from cache_worthy.commands.adversary.options import add_policy, add_tie
-from cache_worthy.console import check_output, write_output
-from cache_worthy.documents import document, to_json
+from cache_worthy.console import check_output, one_line
 from cache_worthy.errors import UsageError
+from cache_worthy.report.model import Column, Facts, Part, Prose, table
 from cache_worthy.theory.instance import InstanceError, Number
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ def run(args: argparse.Namespace) -> int:
     except InstanceError as error:
         raise UsageError(str(error)) from None
     report = _report(game, args.tie)
-    text = to_json(document("adversary-play", report)) if args.json else _words(report, args.limit)
-    write_output(text, args.output, args.force)
+    arg.write_result(args, report, lambda: _words(report, args.limit))
     return 0
 
 
@@ -150,46 +150,46 @@ def _report(game: Play, tie: str) -> PlayReport:
     )
 
 
-def _words(report: PlayReport, limit: int) -> str:
+def _words(report: PlayReport, limit: int) -> list[Part]:
     from cache_worthy.theory.algorithms import COSIGNED
 
-    policy = report.policy
+    policy, n = report.policy, len(report.phases)
     broken = sum(not phase.ended for phase in report.phases)
-    lines = [
+    game = (
+        ("policy", f"{policy} at k = {report.k} against h = {report.h}, ties: {report.tie}"),
+        ("paths", f"of size {report.path}"),
+        ("a phase", f"{report.dear_nodes} dear nodes of cost {report.dear_cost}"),
+    )
+    phases = (
         (
-            f"{report.policy} at k = {report.k} against h = {report.h}, paths of size "
-            f"{report.path}, {report.dear_nodes} dear nodes of cost {report.dear_cost} a "
-            f"phase, ties: {report.tie}"
-        ),
-        "",
-        f"{'phase':>5} {'requests':>9} {'cost':>12}",
-    ]
-    for number, phase in enumerate(report.phases, start=1):
-        note = "" if phase.ended else "  broken off: no dear node was let go"
-        lines.append(f"{number:>5} {phase.requests:>9} {phase.cost!s:>12}{note}")
-    lines.append("")
+            str(number),
+            str(phase.requests),
+            one_line(str(phase.cost), LONG_NUMBER),
+            "" if phase.ended else "broken off: no dear node was evicted",
+        )
+        for number, phase in enumerate(report.phases, start=1)
+    )
+    heads = ("phase", "requests", "cost", Column("", words=True))
+    parts: list[Part] = [Facts("game", game), table("phases", "", columns=heads, rows=phases)]
     if broken:
-        lines.append(
-            f"{broken} of {len(report.phases)} phases were broken off at the limit of {limit:,} "
-            "requests; the offline schedule is charged only what they requested"
+        text = (
+            f"{broken} of {n} phases were broken off at the limit of {limit:,} requests; the offline "
+            "schedule is charged only what they requested."
         )
-    lines += [
-        (
-            f"cost {report.cost}, an offline schedule pays {report.offline_cost}: ratio at least "
-            f"{float(report.ratio):.4f}"
-        ),
-        f"k/(k-h+1), the limit of cosigned Landlord{'' if policy in COSIGNED else f', not of {policy}'}"
-        f": {float(report.bound):.4f}" + (" (exceeded)" if report.exceeds else ""),
-    ]
-    landlord = float(report.landlord_ratio)
-    if policy in LANDLORDS:
-        floor = f" (at least {report.landlord_phase_floor} a phase that is not broken off)"
-        lines.append(
-            f"1 + (h-1)/m, the limit of Landlord on such forests: {landlord:.4f}"
-            + (floor if broken < len(report.phases) else "")
-        )
-    else:
-        lines.append(
-            f"1 + (h-1)/m, the limit of Landlord on such forests, not of {policy}: {landlord:.4f}"
-        )
-    return "\n".join(lines) + "\n"
+        parts.append(Prose(text, note=True))
+    young = f"{float(report.bound):.4f}, the limit of cosigned Landlord"
+    landlord = f"{float(report.landlord_ratio):.4f}, the limit of Landlord on such forests"
+    if policy not in COSIGNED:
+        young += f", not of {policy}"
+    if policy not in LANDLORDS:
+        landlord += f", not of {policy}"
+    elif broken < n:
+        landlord += f" (at least {report.landlord_phase_floor} per phase that is not broken off)"
+    result = (
+        ("cost", str(report.cost)),
+        ("offline schedule", str(report.offline_cost)),
+        ("ratio", f"at least {float(report.ratio):.4f}"),
+        ("k/(k-h+1)", young + (" (exceeded)" if report.exceeds else "")),
+        ("1 + (h-1)/m", landlord),
+    )
+    return [*parts, Facts("result", result)]

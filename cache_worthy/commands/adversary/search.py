@@ -20,7 +20,7 @@ from cache_worthy.workers import Workers
 
 @dataclass(frozen=True, slots=True)
 class FoundInstance:
-    """An instance that beats the bound, judged by the independent optimum.
+    """An instance on which the policy exceeds the bound, judged by the independent optimum.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ def words(analysis: Analysis) -> Words | None:
         parts=(
             Facts("survivals", tuple(_survivals(band))),
             _figure(band, band.policy),
-            Prose(_note(band, server), note=True),
+            Prose(_note(band, server) + _no_guarantee(analysis, band), note=True),
         ),
     )
 
@@ -76,6 +76,17 @@ def _note(band: Band, server: str | None) -> str:
         + "capacities are the same fractions throughout. Saving: of the policy to change to, or of "
         f"each member's cheapest. Worth it: members where it reaches {band.threshold:.0%}."
         + (f" {server}'s own options were replayed under the model only." if server else "")
+    )
+
+
+def _no_guarantee(analysis: Analysis, band: Band) -> str:
+    """That the measured curve breaks the hypothesis of cosigned's bound, where it does."""
+    curve = analysis.parameters.cost_curve
+    if curve is None or not curve.falls or "cosigned" not in band.members[0].rows[0].cost_ratios:
+        return ""
+    return (
+        " The cost per token of the measured curve falls with depth somewhere: cosigned's worst-case "
+        "guarantee does not hold under it."
     )
 
 

@@ -50,8 +50,9 @@ def words(analysis: Analysis) -> Words | None:
 
 def _rule(bound: Recovery, band: Band | None) -> str:
     """The rule of question 4, and what its words do not say."""
+    classes = "; ".join(dict.fromkeys(r.policy_class for r in bound.rows))
     return (
-        f"Rule: {bound.rule}. The columns from only memory to best shipped are shares of over "
+        f"Rule: {bound.rule}. The bound holds for one class of policies: {classes}. The columns from only memory to best shipped are shares of over "
         "compulsory. Policy-bound does not say that a policy on offer gets it: read best shipped; "
         "what it leaves needs the future, or more memory (the curve above)."
         + ("" if band is None or band.bound is None else f" Band: {bound_mark(band.bound)}.")

@@ -59,8 +59,9 @@ class _Account:
 class Cosigned(EvictionPolicy):
     """Landlord in which debt is collected from dependents, never forgiven.
 
-    Keeps Young's ``k/(k-h+1)`` on forests as far as the checks of ``proofs/`` reach; a worst-case
-    repair, not a policy that pays less on every log. A bankrupt node's cosigner is its most
+    Keeps Young's ``k/(k-h+1)`` on forests as far as the checks of ``proofs/`` reach, where the cost
+    of a block does not fall with depth (it evicts whole runs of blocks); a worst-case repair, not
+    a policy that pays less on every log. A bankrupt node's cosigner is its most
     recently touched child. Nodes that run out of credit at one level go least recently touched
     first, then deepest first. A split divides credit in proportion to cost (in proportion to
     size, paid credit would be lost and the bound with it).
@@ -78,7 +79,10 @@ class Cosigned(EvictionPolicy):
     """
 
     name = "cosigned"
-    summary = "Landlord whose rent dependents pay too; keeps the flat bound on trees"
+    summary = (
+        "Landlord whose rent dependents pay too; keeps the flat bound on trees where the cost of a "
+        "block does not fall with depth"
+    )
     source = "this project, proofs/cosigned.md; after Young 2002"
     chooses = True
 

@@ -114,7 +114,7 @@ def test_progress_of_the_optimum_goes_to_stderr(check: Run) -> None:
 def test_words_say_the_same(check: Run) -> None:
     code, out, _ = check(SMALLEST)
     assert code == 0
-    assert "optimum at h: 7; bound k/(k-h+1): 3/2" in out
+    assert "  optimum at h     7\n  k/(k-h+1)        3/2\n" in out
     rows = {line.split()[0]: line for line in out.splitlines()[4:]}
     assert rows["landlord"].split()[1:3] == ["11", "1.5714"]
     assert rows["landlord"].endswith("exceeds the bound")
@@ -189,17 +189,19 @@ def test_play_cosigned_stays_within_the_bound(run: Run) -> None:
     code, out, _ = run("adversary", "play", "--policy", "cosigned", "--k", 9, "--h", 5,
                        "--path", 5, "--phases", 5)  # fmt: skip
     assert code == 0
-    assert "k/(k-h+1), the limit of cosigned Landlord: 1.8000\n" in out
+    words = " ".join(out.split())
+    assert "k/(k-h+1) 1.8000, the limit of cosigned Landlord 1 + (h-1)/m" in words
     assert "exceeded" not in out
-    assert "the limit of Landlord on such forests, not of cosigned: 5.0000" in out
+    assert "5.0000, the limit of Landlord on such forests, not of cosigned" in words
 
 
 def test_play_of_other_policies_names_no_limit_as_theirs(run: Run) -> None:
     code, out, _ = run("adversary", "play", "--policy", "lru", "--k", 9, "--h", 5,
                        "--path", 5, "--phases", 2)  # fmt: skip
     assert code == 0
-    assert "k/(k-h+1), the limit of cosigned Landlord, not of lru: 1.8000" in out
-    assert "1 + (h-1)/m, the limit of Landlord on such forests, not of lru: 5.0000" in out
+    words = " ".join(out.split())
+    assert "k/(k-h+1) 1.8000, the limit of cosigned Landlord, not of lru" in words
+    assert "1 + (h-1)/m 5.0000, the limit of Landlord on such forests, not of lru" in words
     assert "496" not in out
 
 
@@ -210,8 +212,8 @@ def test_play_of_broken_off_phases_charges_what_was_requested(run: Run) -> None:
     assert [p["ended"] for p in document["phases"]] == [False, False]
     assert document["offline_cost"] == 2 * (100 + 3)
     out = run("adversary", "play", *options)[1]
-    assert "2 of 2 phases were broken off at the limit of 4 requests" in out
-    assert "(at least 496 a phase" not in out
+    assert "2 of 2 phases were broken off at the limit of 4 requests" in " ".join(out.split())
+    assert "496" not in out
 
 
 @pytest.mark.parametrize(

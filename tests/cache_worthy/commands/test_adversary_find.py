@@ -87,6 +87,18 @@ def test_bad_input_is_told_in_one_line(run: Run, bad: tuple[object, ...]) -> Non
     assert len(err.splitlines()) == 1
 
 
+def test_why_a_ratio_below_1_is_refused(run: Run) -> None:
+    """Not because no policy pays less than the optimum: with h < k one may, as here."""
+    rows = {"parent": [None, None], "size": [1, 1], "cost": [1, 1], "requests": [0, 1, 0, 1]}
+    instance = instance_from_mapping(rows)
+    assert exact_cost("lru", instance, 2) == 2 < optimal_cost(instance, 1) == 4
+    options = ("--policy", "lru", "--max-nodes", 3, "--max-requests", 3, "--ratio", "1/2")
+    code, _, err = run("adversary", "find", *options)
+    assert code == 2
+    assert "no policy pays less" not in err
+    assert "exceeded wherever nothing is evicted" in err
+
+
 INTERRUPTED = ("--policy", "lru", "--max-nodes", 4, "--max-requests", 6, "--ratio", 100, "--json")
 
 
@@ -163,13 +175,39 @@ def test_a_witness_survives_the_state(
     assert run("adversary", "find", *options, "--state", file) == whole
 
 
-def test_time_out_leaves_a_state_without_what_was_cut_short(run: Run, tmp_path: Path) -> None:
+class Clock:
+    """A second passes each time that somebody looks, so that a time-out depends on no machine."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_time_out_leaves_a_state_without_what_was_cut_short(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
     file = tmp_path / "state"
-    code, _, _ = run("adversary", "find", *INTERRUPTED, "--timeout", 0.2, "--state", file)
+
+    def search(*options: object) -> tuple[tuple[int, str, str], float]:
+        clock = Clock()
+        with monkeypatch.context() as timed:
+            timed.setattr(time, "monotonic", clock)
+            timed.setattr(time, "time", clock)
+            return run("adversary", "find", *INTERRUPTED, *options), clock.now
+
+    whole, looks = search("--timeout", 1e9)
+    assert whole[0] == 0
+    (code, out, _), _ = search("--timeout", share * looks, "--state", file)
     assert code == 3
-    assert run("adversary", "find", *INTERRUPTED, "--state", file) == run(
-        "adversary", "find", *INTERRUPTED
-    )
+    assert json.loads(out)["status"] == "timeout"
+    finished = json.loads(whole[1])["coverage"]["forests"]
+    assert 0 < len(_lines(file)) - 1 < finished
+    assert run("adversary", "find", *INTERRUPTED, "--state", file) == whole
+    assert len(_lines(file)) - 1 == finished
 
 
 def _changed(text: bytes, number: int, drop: str = "digest", **values: object) -> bytes:

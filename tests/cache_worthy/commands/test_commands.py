@@ -124,7 +124,8 @@ def test_policies_lists_every_registry(run: Run) -> None:
     for registry in (POLICIES, BLOCK_POLICIES, STRATEGIES):
         assert set(registry) <= {name for name, *_ in every}
     assert len(every) == len(POLICIES) + len(BLOCK_POLICIES) + len(STRATEGIES)
-    entries = re.split(r"\n(?=\S)", out.rstrip())
+    head, *entries = re.split(r"\n  (?=\S)", out.rstrip())
+    assert head.split()[:3] == ["name", "engine", "pins"]
     for entry, (name, source, pins) in zip(entries, every, strict=True):
         assert entry.split()[0] == name
         assert source

@@ -98,7 +98,10 @@ def test_a_pool_too_small_for_the_log_and_files_that_exist(run: Call) -> None:
     assert Path("mine.png").read_text(encoding="utf-8") == "precious"
     assert run("study", "--plot", "--results", "mine.csv", "--force")[0] == 0
     code, _, err = run("study", "--plot", "--results", "mine.csv", "--figure", "x.nonsense")
-    assert (code, "--figure x.nonsense: cannot write" in err) == (2, True)
+    assert (code, "--figure x.nonsense: expected a name that ends in .png or .svg" in err) == (
+        2,
+        True,
+    )
 
 
 def test_no_name_stands_for_two_files(run: Call, write: Write) -> None:

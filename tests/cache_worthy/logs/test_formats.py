@@ -172,8 +172,8 @@ def test_the_listed_example_is_read_as_its_format(
 def test_formats_lists_them_all(run: Run) -> None:
     code, out, _ = run("formats")
     assert code == 0
-    unwrapped = " ".join(out.split())
-    assert all(f.NAME in out and " ".join(f.EXAMPLE.split()) in unwrapped for f in FORMATS)
+    unwrapped = "".join(out.split())
+    assert all(f.NAME in out and "".join(f.EXAMPLE.split()) in unwrapped for f in FORMATS)
     code, out, _ = run("formats", "--json")
     assert [f["name"] for f in json.loads(out)["formats"]] == [f.NAME for f in FORMATS]
 

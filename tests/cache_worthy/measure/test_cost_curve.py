@@ -173,6 +173,18 @@ def test_a_linear_curve_answers_as_linear_only(
     assert "the measured curve has its file's unit and enters relatively" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "falls"),
+    [("600000,7", False), ("512,1\n600000,9999", False), ("512,9\n600000,99", True)],
+)
+def test_a_curve_that_breaks_the_hypothesis_of_cosigned_is_noted(
+    run: Run, sample: Path, put: Callable[[str], Path], text: str, falls: bool
+) -> None:
+    assert load_curve(str(put(text))).falls == falls
+    said = " ".join(run("analyze", sample, "--cost-curve", put(text), "--skip", REST)[1].split())
+    assert ("cosigned's worst-case guarantee does not hold under it" in said) == falls
+
+
 POINTS = st.lists(
     st.tuples(st.integers(1, 3000), st.fractions(Fraction(1, 1000), 1000)), min_size=1, max_size=8
 )

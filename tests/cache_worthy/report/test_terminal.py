@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from reports import Made, made
 
+from cache_worthy.console import plain
 from cache_worthy.report.model import (
     Answer,
     Cell,
@@ -29,7 +30,6 @@ from cache_worthy.report.model import (
 )
 from cache_worthy.report.terminal import (
     command_lines,
-    plain,
     render,
     render_parts,
     render_sections,

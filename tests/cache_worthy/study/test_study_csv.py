@@ -1,4 +1,4 @@
-"""Medians of the runs, the CSV that keeps them, and the figure drawn from it."""
+"""Medians of the runs, the CSV that keeps them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from study_cases import (
     OFF_ROW,
     POINT_ROW,
@@ -16,7 +14,6 @@ from study_cases import (
     elsewhere,
     lines_of,
     runs_of,
-    saved_axes,
 )
 
 from cache_worthy.errors import UsageError
@@ -31,11 +28,6 @@ Write = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
-    return saved_axes(monkeypatch)
 
 
 def test_medians_and_ratios_by_hand() -> None:
@@ -147,20 +139,3 @@ def test_what_is_accepted_can_be_drawn(run: Call, row: dict[str, str]) -> None:
     Path("x.csv").write_text(lines_of(*rows), encoding="utf-8")
     assert run("study", "--plot", "--results", "x.csv")[0] == 0
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_figure_of_the_study_shows_its_medians(run: Call, drawn: list[Axes]) -> None:
-    rows = runs_of([(n, on, n + 1 + 2 * on) for n in (0, 64) for on in (False, True)])
-    Path("x.csv").write_text(to_csv(rows), encoding="utf-8")
-    assert run("study", "--plot", "--results", "x.csv")[0] == 0
-    times, tokens = drawn
-    lines = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in times.lines}
-    assert lines == {
-        "cache off, p50": [1, 65],
-        "cache off, p99": [2, 130],
-        "cache on, p50": [3, 67],
-        "cache on, p99": [6, 134],
-    }
-    counts = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in tokens.lines}
-    assert counts == {"cache off": [50, 50], "cache on": [40, 40]}
-    assert [t.get_text() for t in tokens.texts] == ["20 % skipped"] * 2

@@ -1,8 +1,7 @@
-"""Tasks in processes and on a real scheduler: the same bytes as in this process, clear refusals."""
+"""Tasks on a real scheduler: the same bytes as in this process, clear refusals."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import http.server
 import os
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import process_tasks
 import pytest
 from dask_cluster import Cluster, first_lines, pid_after_a_moment, raise_deep
 
@@ -20,7 +20,7 @@ from cache_worthy.advise.analysis import Options, analyze
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.session import read_log
 from cache_worthy.workers import cluster as dask_workers
-from cache_worthy.workers import open_workers
+from cache_worthy.workers import local, open_workers
 from cache_worthy.workers.cluster import DaskWorkers
 
 Run = Callable[..., tuple[int, str, str]]
@@ -63,34 +63,13 @@ class Web(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class Counted:
-    """Writes a line to a file whenever it is unpacked."""
-
-    packed = 0
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-
-    def __reduce__(self) -> tuple[Callable[[str], Counted], tuple[str]]:
-        Counted.packed += 1
-        return unpack_counted, (self.file,)
-
-
-def unpack_counted(file: str) -> Counted:
-    with open(file, "a", encoding="utf-8") as out:
-        out.write(f"{os.getpid()}\n")
-    return Counted(file)
-
-
 def test_the_document_is_the_same_wherever_it_is_made(
-    run: Run, small: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    run: Run, small: Path, cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     argv = ("analyze", small, "--json")
     serial = run(*argv)
     assert serial[0] == 0
     assert run(*argv, "--scheduler", cluster.address) == serial
-    assert run(*argv, "--jobs", 100_000) == serial  # no more than there are CPUs
 
 
 def test_a_search_is_the_same_wherever_it_runs(run: Run, cluster: Cluster) -> None:
@@ -128,22 +107,22 @@ def test_policies_of_the_user_travel_with_their_module(
     assert run(*away)[0] == 0
     code, out, err = run(*away, "--scheduler", cluster.address)
     assert (code, out) == (2, "")
-    assert "leaves:Own: a worker cannot unpack it (ModuleNotFoundError: No module named" in err
+    assert "a worker cannot unpack its task (ModuleNotFoundError: No module named 'stays'" in err
 
 
 def test_the_shared_object_travels_once_to_each_worker(cluster: Cluster, tmp_path: Path) -> None:
-    shared = Counted(str(tmp_path / "unpacked"))
-    Counted.packed = 0
+    shared = process_tasks.Counted(str(tmp_path / "unpacked"))
+    process_tasks.Counted.packed = 0
     with open_workers(scheduler=cluster.address) as workers:
         workers.carry(pid_after_a_moment.__module__)
-        workers.carry(__name__)
+        workers.carry(process_tasks.__name__)
         first = workers.map_tasks(pid_after_a_moment, shared, range(20))
         second = workers.map_tasks(pid_after_a_moment, shared, range(20))
     assert [item for item, _ in first + second] == [*range(20), *range(20)]
     pids = {pid for _, pid in first + second}
     assert len(pids) == 2
     assert os.getpid() not in pids
-    assert Counted.packed == 1
+    assert process_tasks.Counted.packed == 1
     assert sorted((tmp_path / "unpacked").read_text().split()) == sorted(map(str, pids))
 
 
@@ -191,31 +170,23 @@ def hold_the_interpreter(shared: str, item: int) -> int:
 def test_a_worker_that_is_slow_to_answer_is_not_lost(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_workers, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(local, "LOST_SECONDS", 0.1)
     file = tmp_path / "begun"
-    with contextlib.ExitStack() as stack:
-        with monkeypatch.context() as patient:
-            patient.setattr(dask_workers, "CONNECT_SECONDS", 10.0)
-            workers = stack.enter_context(open_workers(scheduler=cluster.address))
+    with open_workers(scheduler=cluster.address) as workers:
         workers.carry(__name__)
         assert workers.map_tasks(hold_the_interpreter, str(file), range(4)) == [0, 1, 2, 3]
     assert sorted(file.read_text().split()) == ["0", "1", "2", "3"]
 
 
-def interrupt(shared: object, item: int) -> int:
-    raise KeyboardInterrupt
-
-
 def test_what_a_task_raises_is_raised_here(cluster: Cluster) -> None:
     with open_workers(scheduler=cluster.address) as workers:
         workers.carry(raise_deep.__module__)
-        workers.carry(__name__)
+        workers.carry(process_tasks.__name__)
         with pytest.raises(UsageError, match="too deep") as told:
             workers.map_tasks(raise_deep, None, range(1))
         assert any("in raise_deep" in note for note in told.value.__notes__)
         with pytest.raises(KeyboardInterrupt):
-            workers.map_tasks(interrupt, None, range(1))
-        assert workers.count == 2
+            workers.map_tasks(process_tasks.interrupt, None, range(1))
 
 
 def test_only_what_is_read_stays_on_the_workers(cluster: Cluster, small: Path) -> None:
@@ -223,22 +194,14 @@ def test_only_what_is_read_stays_on_the_workers(cluster: Cluster, small: Path) -
     with open_workers(scheduler=cluster.address) as workers:
         assert analyze(read_log([str(small)]), options, workers=workers).splits
         assert isinstance(workers, DaskWorkers)
-        ((log, _, _),) = workers._shared
-        sent = workers.transferred
-        workers.carry(pid_after_a_moment.__module__)
-        workers.map_tasks(pid_after_a_moment, log, range(1))
-        assert workers.transferred == sent
-        workers.forget(log)
-        workers.map_tasks(pid_after_a_moment, log, range(1))
-        assert workers.transferred > sent
+        assert len(workers._shared) == 1
 
 
 def test_without_dask_the_extra_is_named(
     run: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    code, out, err = run("analyze", small, "--jobs", 2)
+    code, out, err = run("analyze", small, "--scheduler", "tcp://127.0.0.1:9")
     assert (code, out) == (2, "")
     assert "pip install 'cache-worthy[cluster]'" in err
 

@@ -5,13 +5,12 @@ The tests stand in an order: each takes workers away and puts back what the next
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import process_tasks
 import pytest
 from dask_cluster import Cluster, first_lines, pid_after_a_moment
 
@@ -21,7 +20,7 @@ from cache_worthy.documents import to_json
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.session import read_log
 from cache_worthy.workers import cluster as dask_workers
-from cache_worthy.workers import open_workers
+from cache_worthy.workers import local, open_workers
 from cache_worthy.workers.cluster import DaskWorkers
 
 Run = Callable[..., tuple[int, str, str]]
@@ -48,7 +47,6 @@ def test_a_worker_killed_half_way_costs_nothing_but_time(cluster: Cluster, small
     serial = to_json(analyze(log, options))
     killed: list[str] = []
     with open_workers(scheduler=cluster.address) as workers:
-        assert workers.count == 2
 
         def step(text: str) -> None:
             if text.startswith("policy table 9/") and not killed:
@@ -66,39 +64,28 @@ def test_a_worker_killed_half_way_costs_nothing_but_time(cluster: Cluster, small
         assert len(pids) == 2
 
 
-def test_a_shared_object_lost_with_all_its_holders_is_sent_again(cluster: Cluster) -> None:
-    """Dask cannot make anew what it was given, and may keep one copy where nothing waits for it."""
+def test_a_shared_object_lost_with_all_its_holders_is_made_again(cluster: Cluster) -> None:
     shared = list(range(1000))
     with open_workers(scheduler=cluster.address) as workers:
         workers.carry(__name__)
         first = workers.map_tasks(read_shared, shared, range(4))
-        sent = workers.transferred
         cluster.kill()
         cluster.kill()
         cluster.add_worker()
         cluster.add_worker()
         assert workers.map_tasks(read_shared, shared, range(4)) == first
-        assert workers.transferred == 2 * sent > 0
     cluster.wait_for(2)
-
-
-def kill_yourself(shared: object, item: int) -> int:
-    if item == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item
 
 
 def test_all_workers_lost_ends_in_a_refusal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_workers, "LOST_SECONDS", 1.0)
+    monkeypatch.setattr(local, "LOST_SECONDS", 1.0)
     with open_workers(scheduler=cluster.address) as workers:
-        workers.carry(__name__)
+        workers.carry(process_tasks.__name__)
         begun = time.monotonic()
-        with pytest.raises(
-            UsageError, match=r"no result from the workers|one worker after another"
-        ) as told:
-            workers.map_tasks(kill_yourself, None, range(12))
+        with pytest.raises(UsageError, match="no result from the workers") as told:
+            workers.map_tasks(process_tasks.kill_yourself, None, range(12))
         assert len(str(told.value).splitlines()) <= 2
         assert time.monotonic() - begun < 20
     cluster.workers.clear()
@@ -111,7 +98,7 @@ def test_a_scheduler_without_workers_is_refused(
     monkeypatch.setattr(dask_workers, "CONNECT_SECONDS", 1.0)
     code, out, err = run("analyze", small, "--scheduler", cluster.address)
     assert (code, out) == (2, "")
-    assert "no worker within 1 s" in err
+    assert "no worker; start one with: dask worker" in err
 
 
 def test_workers_without_memory_end_in_a_refusal(
@@ -124,7 +111,7 @@ def test_workers_without_memory_end_in_a_refusal(
         workers.carry(pid_after_a_moment.__module__)
         cluster.kill()
         cluster.wait_for(1, "paused")
-        monkeypatch.setattr(dask_workers, "LOST_SECONDS", 1.0)
+        monkeypatch.setattr(local, "LOST_SECONDS", 1.0)
         with pytest.raises(UsageError, match="every worker paused for want of memory"):
             workers.map_tasks(pid_after_a_moment, None, range(3))
     cluster.kill()
@@ -186,7 +173,7 @@ def test_another_release_of_dask_is_refused(
 def test_a_scheduler_that_goes_away_ends_in_a_refusal(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_workers, "LOST_SECONDS", 1.0)
+    monkeypatch.setattr(local, "LOST_SECONDS", 1.0)
     cluster.kill()
     cluster.add_worker()
     cluster.wait_for(1)

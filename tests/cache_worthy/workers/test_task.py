@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import threading
 from importlib import metadata
+from pathlib import Path
 
 from dask_cluster import raise_deep
 
 from cache_worthy.errors import UsageError
 from cache_worthy.workers import task
-from cache_worthy.workers.task import portable
 
 
 def test_a_process_says_what_it_computes_with() -> None:
@@ -21,10 +22,13 @@ def test_a_process_says_what_it_computes_with() -> None:
     assert task.about("theory") != about
 
 
-def test_errors_travel_without_their_frames() -> None:
-    try:
-        raise_deep(None, 0)
-    except UsageError as error:
-        sent = portable(error)
-    assert (sent.__traceback__, sent.__cause__, sent.__context__) == (None, None, None)
-    assert type(portable(ValueError(threading.Lock()))) is RuntimeError
+def raise_what_cannot_travel(shared: object, item: int) -> None:
+    raise ValueError(threading.Lock())
+
+
+def test_errors_travel_as_text_where_they_cannot_be_pickled(tmp_path: Path) -> None:
+    file = tmp_path / "shared"
+    file.write_bytes(pickle.dumps(None))
+    for function, kind in ((raise_deep, UsageError), (raise_what_cannot_travel, RuntimeError)):
+        done, error = pickle.loads(task.call_on_file(str(file), pickle.dumps((function, 0))))
+        assert (done, type(error)) == (False, kind)

@@ -6,14 +6,14 @@ from commands import Done, script
 
 #: Recursive LRU with a clock that ticks every second request, so that two requests share a time.
 SLOW = """
-import cache_worthy.theory.algorithms.lru as lru
+import cache_worthy.theory.algorithms.keyed as keyed
 
-class Slow(lru.RecursiveLru):
+class Slow(keyed.RecursiveLru):
     def _key(self, u):
         clock, *rest = super()._key(u)
         return (clock // 2, *rest)
 
-lru.RecursiveLru = Slow
+keyed.RecursiveLru = Slow
 """
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from heapq import heappushpop, heapreplace
 
 import pytest
-
-from cache_worthy.oracles.transcripts.block_policies import (
+from plain_block_policies import (
     PlainBelady,
     PlainBypass,
     bypass_misses_by_lp,
 )
+
 from cache_worthy.sim.blocks import (
     POLICIES,
     BlockLog,

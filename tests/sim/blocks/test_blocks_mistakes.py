@@ -1,7 +1,7 @@
 """The known mistakes in S3-FIFO replay: each one changes a result that the tests compare.
 
 The reference document of the policy lists them. Every mistake is a one-step replacement in the
-plain transcription (`cache_worthy.oracles.transcripts.block_policies`), which without it agrees with the
+plain transcription (`plain_block_policies`), which without it agrees with the
 engine; if the engine made the mistake, the comparison would fail on the data shown here.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from plain_block_policies import PlainS3Fifo
 from request_logs import block_log
 
 from cache_worthy.logs.session import read_log
-from cache_worthy.oracles.transcripts.block_policies import PlainS3Fifo
 from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
 

@@ -9,14 +9,14 @@ from typing import Protocol
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from cache_worthy.oracles.transcripts.block_policies import (
+from plain_block_policies import (
     PlainBlockPool,
     PlainFlat,
     PlainPaperS3Fifo,
     PlainS3Fifo,
     belady_misses_by_lp,
 )
+
 from cache_worthy.sim.blocks import (
     POLICIES,
     BlockLog,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_paged_pool import EventError, PlainPagedPool
 
-from cache_worthy.oracles.transcripts.paged_pool import EventError, PlainPagedPool
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.serving import BlockPool, block_keys, chain_key

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from plain_paged_pool import PlainPagedPool
 from serving_cases import BLOCK, TINY, conversations, engine, least_pool
 
-from cache_worthy.oracles.transcripts.paged_pool import PlainPagedPool
 from cache_worthy.sim.blocks import replay_blocks
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run as run_blocks

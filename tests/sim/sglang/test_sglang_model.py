@@ -8,8 +8,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from plain_sglang import PathModel
 
-from cache_worthy.oracles.transcripts.sglang_model import PathModel
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.sglang import STRATEGIES, RadixCache
 from cache_worthy.sim.sglang.tree import Node

@@ -35,7 +35,7 @@ class PlainPagedPool:
     >>> pool.replay([("take", 0, b"a")])
     Traceback (most recent call last):
     ...
-    cache_worthy.oracles.transcripts.paged_pool.EventError: take 0: the head of the queue is 1
+    plain_paged_pool.EventError: take 0: the head of the queue is 1
     """
 
     def __init__(self, blocks: int) -> None:
