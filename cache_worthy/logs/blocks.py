@@ -42,19 +42,14 @@ def chunk_ids(prompt: str, chars_per_block: int, root: bytes = b"") -> tuple[int
     for start in range(0, len(prompt), chars_per_block):
         chunk = prompt[start : start + chars_per_block].encode("utf-8", "surrogatepass")
         parent = blake2b(parent + chunk, digest_size=8).digest()
-        ids.append(int.from_bytes(parent, "big") >> 1)
+        ids.append(_number(parent))
     return tuple(ids)
 
 
 def token_block_ids(
     tokens: Sequence[int], block_tokens: int, root: bytes = b"tokens"
 ) -> tuple[int, ...]:
-    """Chained 63-bit hashes of the blocks of token ids, the partial last one included.
-
-    Raises
-    ------
-    struct.error
-        If a token id is not an integer of 32 bits.
+    """Chained 63-bit hashes of the blocks of token ids (integers of 32 bits), as :func:`chunk_ids`.
 
     Examples
     --------
@@ -67,7 +62,7 @@ def token_block_ids(
     for start in range(0, len(tokens), block_tokens):
         chunk = tokens[start : start + block_tokens]
         parent = blake2b(parent + struct.pack(f"<{len(chunk)}I", *chunk), digest_size=8).digest()
-        ids.append(int.from_bytes(parent, "big") >> 1)
+        ids.append(_number(parent))
     return tuple(ids)
 
 
@@ -79,7 +74,10 @@ def rekeyed(block: int, key: bytes) -> int:
     >>> rekeyed(7, b"k") == rekeyed(7, b"k") != rekeyed(7, b"another")
     True
     """
-    digest = blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest()
+    return _number(blake2b(block.to_bytes(8, "big"), digest_size=8, key=key).digest())
+
+
+def _number(digest: bytes) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
@@ -215,8 +213,7 @@ class Cutter:
         if prompt.model is None and prompt.salt is None:
             return plain
         key = (prompt.model, prompt.salt)
-        root = self._roots.get(key)
-        if root is None:
+        if (root := self._roots.get(key)) is None:
             text = "\0".join("-" if k is None else f"+{k}" for k in key)
             root = blake2b(
                 plain + text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"extra keys"
@@ -230,14 +227,8 @@ class Cutter:
         root = self._root(prompt, b"")
         if not root:
             return ids
-        return [
-            int.from_bytes(
-                blake2b(root + repr(i).encode("utf-8", "surrogatepass"), digest_size=8).digest(),
-                "big",
-            )
-            >> 1
-            for i in ids
-        ]
+        texts = (repr(i).encode("utf-8", "surrogatepass") for i in ids)
+        return [_number(blake2b(root + text, digest_size=8).digest()) for text in texts]
 
 
 def _require_text(content: Chat | str) -> None:

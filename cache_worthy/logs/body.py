@@ -28,7 +28,6 @@ TIMES = ("timestamp", "start_time", "startTime", "created_at", "time", "tstamp")
 
 
 def body_field(body: object) -> str | None:
-    """The field of a request body that holds the prompt."""
     if not isinstance(body, dict):
         return None
     return next((f for f in BODY_FIELDS if body.get(f) is not None), None)
@@ -40,17 +39,9 @@ def time_of(record: Mapping[str, object]) -> int | float | None:
 
 
 def answer_length(record: Mapping[str, object]) -> int | None:
-    """Tokens of the answer, where the record counts them; a CSV cell is text.
-
-    Examples
-    --------
-    >>> answer_length({"completion_tokens": "7"}), answer_length({"output_length": 3})
-    (7, 3)
-    """
-    for name in ("output_length", "completion_tokens"):
-        if (tokens := token_count(record.get(name))) is not None:
-            return tokens
-    return None
+    """Tokens of the answer, if the record counts them."""
+    stated = token_count(record.get("output_length"))
+    return token_count(record.get("completion_tokens")) if stated is None else stated
 
 
 def parsed(value: object) -> object:
@@ -70,13 +61,7 @@ def parsed(value: object) -> object:
 
 
 def contents(body: dict[str, object], field: str) -> list[Chat | Tokens | str]:
-    """The prompts of a body: a chat, a text, token ids, or a list of texts or id lists.
-
-    Raises
-    ------
-    Unusable
-        On anything else.
-    """
+    """The prompts of a body: a chat, a text, token ids, or a list of texts or id lists."""
     value = body.get(field)
     if field == "input" and (body.get("previous_response_id") or body.get("conversation")):
         raise Unusable(CONTINUED)
@@ -103,19 +88,11 @@ def contents(body: dict[str, object], field: str) -> list[Chat | Tokens | str]:
 
 
 def prompts(
-    record: dict[str, object],
-    body: dict[str, object],
-    field: str,
-    *,
-    request_id: object = None,
+    record: dict[str, object], body: dict[str, object], field: str, *, request_id: object = None
 ) -> tuple[Prompt, ...]:
     """The requests of a body, with what the record around it says."""
-    salt = next(
-        (s for f in ("cache_salt", "lora_name") if (s := label(lookup(body, f))) is not None), None
-    )
-    answers = body.get("n")
-    time = time_of(record)
     found = contents(body, field)
+    answers, time = body.get("n"), time_of(record)
     # The tokens of several prompts' answers are counted together.
     answer = answer_length(record) if len(found) == 1 else None
     return tuple(
@@ -124,7 +101,7 @@ def prompts(
             output_length=answer,
             timestamp=time,
             model=label(body.get("model", record.get("model"))),
-            salt=salt,
+            salt=label(lookup(body, "cache_salt")) or label(lookup(body, "lora_name")),
             priority=priority_of(body),
             request_id=label(request_id),
             answers=answers if type(answers) is int and answers > 1 else 1,

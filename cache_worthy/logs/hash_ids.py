@@ -14,13 +14,7 @@ _CELLS = ("hash_ids", "input_length", "output_length", "priority")
 
 
 def parsed_cell(value: object) -> object:
-    """The list or number in a cell of CSV.
-
-    Examples
-    --------
-    >>> parsed_cell("[1, 2]"), parsed_cell("7"), parsed_cell("x")
-    ([1, 2], 7, 'x')
-    """
+    """The list or number in a cell of CSV, or the value itself."""
     number = token_count(value)
     return parsed(value) if number is None else number
 

@@ -13,12 +13,7 @@ QUOTE = re.compile(r"""['"]""")
 
 
 def python_literal(text: str) -> object:
-    """The value of a literal.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
+    """The value of a literal; a :class:`ValueError` if it is none.
 
     Examples
     --------

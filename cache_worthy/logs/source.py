@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import importlib
 import io
@@ -10,13 +11,15 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.prompts import Refused
 from cache_worthy.sim.errors import TraceError
 
 if TYPE_CHECKING:
+    import hashlib
+
     from _typeshed import WriteableBuffer
 
 HEAD = 1 << 16
@@ -84,12 +87,6 @@ class LongLine(bytes):
     """The beginning of a line longer than ``LONGEST``; the rest of it is gone."""
 
 
-class Digest(Protocol):
-    """What ``hashlib`` makes."""
-
-    def update(self, data: bytes, /) -> None: ...
-
-
 class _Pieces(io.RawIOBase):
     """Pieces of bytes as a raw stream, which fills every buffer as long as there are any."""
 
@@ -123,29 +120,14 @@ def stream_of(pieces: Iterator[bytes]) -> tuple[bytes, io.BufferedReader]:
 class Source:
     """One log as text bytes.
 
-    Parameters
-    ----------
-    source : str or Path
-        A file, or ``"-"`` for standard input.
-    digest : object with ``update``
-        Fed with the bytes as they are stored.
-
-    Attributes
-    ----------
-    name : str
-        As messages name it.
-    cut_short : bool
-        Whether compressed data ended too early (a log still being written).
-    open_end : bool
-        Whether the last CSV row has no line end, so that its last cell may be cut.
-    longest : int
-        Bytes of one record at most.
+    ``source`` is a file, or ``"-"`` for standard input; ``digest`` is fed with the bytes as stored.
     """
 
-    def __init__(self, source: str | Path, digest: Digest) -> None:
+    def __init__(self, source: str | Path, digest: hashlib._Hash) -> None:
         self._source, self._digest = source, digest
         self.name = "<stdin>" if str(source) == "-" else str(source)
-        self.cut_short = self.open_end = False
+        self.cut_short = False  # compressed data ended too early (a log still being written)
+        self.open_end = False  # the last CSV row has no line end: its last cell may be cut
         self.longest = LONGEST
         self._file: IO[bytes] | None = None
 
@@ -220,13 +202,7 @@ class Source:
         )
 
     def lines(self, stream: io.BufferedReader) -> Iterator[bytes]:
-        """Lines of a stream; one longer than ``longest`` comes as a :class:`LongLine`.
-
-        Raises
-        ------
-        TraceError
-            On a line of more than ``ENDLESS`` bytes.
-        """
+        """Lines of a stream; one longer than ``longest`` comes as a :class:`LongLine`."""
         read, longest, number = stream.readline, self.longest, 0
         while line := read(longest):
             number += 1
@@ -276,19 +252,15 @@ def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
             f"{name}: compressed with zstd, which needs a package that is not installed; "
             "pip install 'cache-worthy[zstd]', or unpack it first"
         )
-    if zstd.__name__ == "zstandard":
-        reader: IO[bytes] = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    else:
-        reader = zstd.ZstdFile(raw)
-    return reader
+    if zstd.__name__ != "zstandard":
+        return cast(IO[bytes], zstd.ZstdFile(raw))
+    return cast(IO[bytes], zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
 
 
 def _zstd_module() -> Any:
     for module in ("compression.zstd", "zstandard"):
-        try:
+        with contextlib.suppress(ImportError):
             return importlib.import_module(module)
-        except ImportError:
-            continue
     return None
 
 

@@ -10,16 +10,8 @@ LARGEST = 2**63
 
 
 def to_ms(value: object, per_unit: float = 1) -> int | float | None:
-    """A number in a known unit, or an ISO 8601 text, as milliseconds; None for anything else.
+    """A number of units of ``per_unit`` ms, or an ISO 8601 text, as milliseconds; None for all else.
 
-    Parameters
-    ----------
-    value : object
-    per_unit : float
-        Milliseconds in one unit of a number: 1000 for seconds.
-
-    Notes
-    -----
     A text without a zone is read as UTC. A log keeps one zone, so the order is right.
 
     Examples

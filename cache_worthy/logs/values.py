@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import json
 import re
@@ -24,11 +25,9 @@ def are_values(start: bytes, size: int) -> bool:
     """
     text = start.decode("utf-8", "ignore")
     line, end, _ = text.partition("\n")
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         DECODER.decode(line.strip())
         return False
-    except (ValueError, RecursionError):
-        pass
     try:
         _, stop = DECODER.raw_decode(text)
         joined = not end and text[stop:].lstrip(" \t\r,").startswith("{")
@@ -69,18 +68,14 @@ def read_values(
             yield f"record {number}", value
             values.let_go()
     except _End as end:
-        yield f"record {number + 1}", end.broken
+        yield f"record {number + 1}", end.args[0]
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 text ({error.reason})"
         yield f"record {number + 1}", Broken(reason, False, ends=True)
 
 
 class _End(Exception):
-    """The last thing that can be read, and it is no value."""
-
-    def __init__(self, broken: Broken) -> None:
-        super().__init__(broken.reason)
-        self.broken = broken
+    """The last thing that can be read, which is no value: its only argument, a :class:`Broken`."""
 
 
 class _Values:

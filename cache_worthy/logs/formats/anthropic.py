@@ -55,7 +55,6 @@ def _own(message: object) -> bool:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per record; a batch's results are refused, and an HTTP status from 400 on skipped."""
     row = as_dict(record)
     if is_batch_result(row):
         raise Refused(

@@ -22,7 +22,6 @@ def detect(record: Record, field: str | None = None) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """One request per record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
     check_status(record)
     stated = record.get("block_size") is not None

@@ -59,7 +59,6 @@ def detect(record: Record, field: str | None = None) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The requests of one body; one with an HTTP status from 400 on beside it is skipped."""
     row = as_dict(record)
     if is_batch_output(row):
         raise Refused(

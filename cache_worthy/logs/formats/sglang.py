@@ -8,6 +8,7 @@ differ in nothing else look equal, so of requests with images more seems shared 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -25,8 +26,7 @@ EXAMPLE = (
 FIELDS: tuple[str, ...] = ("obj.text", "obj.input_ids")
 INTERLEAVED = True
 
-HALF = 1024
-"""Characters or ids before the cut at the default level."""
+HALF = 1024  # characters or ids before the cut at the default level
 
 NO_PROMPT = (
     "SGLang logged this request without its prompt (level 0 or 1); start the server with "
@@ -160,15 +160,9 @@ def _value(raw: str) -> tuple[object, bool]:
         except ValueError as error:
             raise Unusable("a field is no Python string literal") from error
         return text, raw[strings.end() :].startswith(" ... ")
-    ids = _LIST.match(raw)
-    if ids:
-        try:
+    with contextlib.suppress(ValueError):
+        if ids := _LIST.match(raw):
             return json.loads(ids[0]), raw[ids.end() :].startswith(" ... ")
-        except ValueError:
-            return None, False
-    if raw.startswith("["):
-        try:
+        if raw.startswith("["):
             return python_literal(raw), False
-        except ValueError:
-            return None, False
     return None, False

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from cache_worthy.logs.body import as_dict, contents, parsed, time_of
-from cache_worthy.logs.prompts import Prompt, Record, Unusable, count, kind, label, priority_of
+from cache_worthy.logs.chat import Chat
+from cache_worthy.logs.prompts import (
+    Prompt,
+    Record,
+    Tokens,
+    Unusable,
+    count,
+    kind,
+    label,
+    priority_of,
+)
 
 NAME = "text"
 SUMMARY = "the prompt as text or messages in a JSON record"
@@ -25,22 +35,23 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     if field == "messages" and isinstance(messages := parsed(value), list):
         value = messages  # a cell of CSV, or JSON inside a string
     if isinstance(value, str):
-        return (_prompt(row, value),)
-    if field in ("messages", "input", "prompt") and isinstance(value, list):
-        return tuple(_prompt(row, c) for c in contents(row, field))
-    expected = "a list of messages" if field == "messages" else "a string"
-    raise Unusable(f"{field}: expected {expected}, got {kind(value)}")
-
-
-def _prompt(row: dict[str, object], content: object) -> Prompt:
+        found: list[Chat | Tokens | str] = [value]
+    elif field in ("messages", "input", "prompt") and isinstance(value, list):
+        found = contents(row, field)
+    else:
+        expected = "a list of messages" if field == "messages" else "a string"
+        raise Unusable(f"{field}: expected {expected}, got {kind(value)}")
     answers = row.get("n")
-    return Prompt(
-        content=content,  # type: ignore[arg-type]
-        output_length=count(row.get("output_length")),
-        timestamp=time_of(row),
-        model=label(row.get("model")),
-        salt=label(row.get("cache_salt")),
-        request_id=label(row.get("request_id")),
-        priority=priority_of(row),
-        answers=answers if type(answers) is int and answers > 1 else 1,
+    return tuple(
+        Prompt(
+            content=content,
+            output_length=count(row.get("output_length")),
+            timestamp=time_of(row),
+            model=label(row.get("model")),
+            salt=label(row.get("cache_salt")),
+            request_id=label(row.get("request_id")),
+            priority=priority_of(row),
+            answers=answers if type(answers) is int and answers > 1 else 1,
+        )
+        for content in found
     )

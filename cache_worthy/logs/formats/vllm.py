@@ -36,8 +36,7 @@ _IDS = "prompt_token_ids: "
 _LORA = "lora_request: LoRARequest("
 _N = re.compile(r"SamplingParams\(n=(\d{1,4})\b")
 
-HEAD_LENGTH = 600
-"""Characters in which a line says what it is: prefix, time, place in the code, request id."""
+HEAD_LENGTH = 600  # in which a line says what it is: prefix, time, place in the code, request id
 
 NO_PROMPT = (
     "vLLM logged this request without its prompt (INFO of recent versions); start the server with "
@@ -59,16 +58,12 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    if not isinstance(record, str):
+    match = _match(record) if isinstance(record, str) else None
+    if match is None or not isinstance(record, str):
         return ()
-    match = _match(record)
-    if match is None:
-        return ()
-    request_id = match[1]
+    request_id, rest = match[1], record[match.end() :]
     if match[2] == "params: ":
-        after = record[match.end() :]
-        raise Unusable(NO_PROMPT, request_id, salt=_adapter(after), answers=_answers(after))
-    rest = record[match.end() :]
+        raise Unusable(NO_PROMPT, request_id, salt=_adapter(rest), answers=_answers(rest))
     details = match.re is _DETAILS
     literal = STRING.match(rest)
     text: str | None = None
@@ -129,13 +124,10 @@ def _tokens(rest: str) -> list[object] | None:
 
 
 def _time(head: str) -> int | float | None:
-    all_found = list(_TIME.finditer(head))
-    if not all_found:
+    found = next(reversed(list(_TIME.finditer(head))), None)
+    if found is None:
         return None
-    found = all_found[-1]
     year, month, day, hour, minute, second = (int(g or 0) for g in found.groups()[:6])
-    if not (1 <= month <= 12 and 1 <= day <= 31):
-        return None
     try:
         days = (date(year or 2000, month, day) - date(2000, 1, 1)).days
     except ValueError:

@@ -84,9 +84,6 @@ def _scoped_ids(entry: Entry, key: bytes) -> list[BlockId]:
     ids = entry["hash_ids"]
     if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
         raise Unusable("hash_ids: expected a list of integers or strings")
-    return [_scoped(key, i) for i in ids] if key else ids
-
-
-def _scoped(key: bytes, block: object) -> int:
-    data = repr(block).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8, key=key).digest(), "big") >> 1
+    texts = (repr(i).encode("utf-8", "surrogatepass") for i in ids)
+    digests = (blake2b(text, digest_size=8, key=key).digest() for text in texts)
+    return [int.from_bytes(digest, "big") >> 1 for digest in digests] if key else ids
