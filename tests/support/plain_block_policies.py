@@ -224,7 +224,8 @@ class PlainBlockPool:
 
     def __init__(self, capacity: int, block_size: int, partial_blocks: str = "keep") -> None:
         self.free = [_PoolBlock() for _ in range(capacity)]
-        self.cached: dict[int, _PoolBlock] = {}
+        # By name, the physical blocks that hold it, the first one first.
+        self.cached: dict[int, list[_PoolBlock]] = {}
         self.block_size = block_size
         self.drop = partial_blocks == "drop"
 
@@ -234,10 +235,10 @@ class PlainBlockPool:
         if self.drop:
             named = min(named, tokens // self.block_size)
         table: list[_PoolBlock] = []
-        for block in blocks[:named]:
-            if block not in self.cached:
+        for block in blocks[: self.findable(named, tokens)]:
+            if not self.cached.get(block):
                 break
-            table.append(self.cached[block])
+            table.append(self.cached[block][0])
         hits = len(table)
         for physical in table:
             self.free.remove(physical)
@@ -248,10 +249,10 @@ class PlainBlockPool:
         for name in needed:
             physical = self.free.pop(0)
             if physical.holds is not None:
-                del self.cached[physical.holds]
+                self.cached[physical.holds].remove(physical)
             physical.holds = name
             if name is not None:
-                self.cached[name] = physical
+                self.cached.setdefault(name, []).append(physical)
             table.append(physical)
         for physical in reversed(table):
             if physical.holds is None:
@@ -260,9 +261,13 @@ class PlainBlockPool:
                 self.free.append(physical)
         return min(hits * self.block_size, tokens)
 
+    def findable(self, named: int, tokens: int) -> int:
+        """Blocks that a prompt may hit: the server computes at least its last token."""
+        return min(named, (tokens - 1) // self.block_size) if self.drop else named
+
     def final_size(self) -> int:
-        """Blocks that hold a prefix block."""
-        return len(self.cached)
+        """Blocks that hold a prefix block, copies included."""
+        return sum(map(len, self.cached.values()))
 
 
 class PlainFlat:

@@ -7,12 +7,15 @@ the blocks it depends on. The path of the request in service is pinned: its bloc
 
 Source: vLLM's documentation of automatic prefix caching and its block pool (v1).
 
+The server always computes at least the last token of a prompt. So a prompt of whole blocks, all
+cached, has its last block computed into another block of the pool; both copies then hold the same
+prefix, and of several the one that came first is found.
+
 Left out: requests in service at the same time, generated tokens (a block log has no ids for
-them), preemption, the null block, and the rule that at least one prompt token is always computed
-(so a prompt of whole blocks, all cached, has its last block recomputed).
+them), preemption, and the null block.
 
 Evidence: published hit rates by block and by token on two traces at three sizes and a miss count,
-and an independent list-based transcription on random logs.
+published hit tokens of two bug reports, and an independent list-based transcription on random logs.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class VllmLru:
     partial_blocks : {"keep", "drop"}
         A last block that is not full is, with ``"drop"``, never found again: it takes a block of
         the pool while the request runs, which returns to the *front* of the queue, as in the
-        server. With ``"keep"`` it is a block like the others.
+        server; and the last token is computed. With ``"keep"`` it is a block like the others, and
+        a prompt may hit whole.
 
     Raises
     ------
@@ -61,6 +65,8 @@ class VllmLru:
         # them: that is the pin.
         self.log: list[int] = []
         self.slot = [-1] * log.distinct
+        # Places in the log of further copies of a block, in the order in which they came.
+        self.copies: dict[int, list[int]] = {}
         self.head = 0
         # Blocks that hold a prefix. The others, at first the whole pool and later partial blocks
         # given back, are in front of them in the queue.
@@ -70,23 +76,28 @@ class VllmLru:
     def serve(self, blocks: Sequence[int], tokens: int) -> int:
         """Take the cached prefix, evict for the rest, give everything back tail first."""
         scratch = 0
+        most = len(blocks)
         if self.drop:
             full = tokens // self.block_size
             if len(blocks) > full:
                 scratch = 1
                 blocks = blocks[:full]
+            most = (tokens - 1) // self.block_size
         slot, log = self.slot, self.log
         k = 0
         for b in blocks:
-            if slot[b] < 0:
+            if slot[b] < 0 or k == most:
                 break
             k += 1
         missing = len(blocks) - k
         self.misses += missing
         place = len(log) + len(blocks)
-        for b in blocks:
+        for n, b in enumerate(blocks):
             place -= 1
-            slot[b] = place
+            if n < k or slot[b] < 0:
+                slot[b] = place
+            else:
+                self.copies.setdefault(b, []).append(place)
         log += blocks[::-1]
         held = self.held + missing
         over = held + scratch - self.capacity
@@ -95,8 +106,12 @@ class VllmLru:
             head = self.head
             while over:
                 b = log[head]
+                copies = self.copies.get(b)
                 if slot[b] == head:
-                    slot[b] = -1
+                    slot[b] = copies.pop(0) if copies else -1
+                    over -= 1
+                elif copies and head in copies:
+                    copies.remove(head)
                     over -= 1
                 head += 1
             self.head = head
@@ -109,10 +124,11 @@ class VllmLru:
 
     def check(self) -> None:
         """Recount the queue."""
-        live = [b for i, b in enumerate(self.log) if i >= self.head and self.slot[b] == i]
-        cached = sum(s >= 0 for s in self.slot)
-        if not len(live) == cached == self.held <= self.capacity:
-            raise InvariantError(f"{len(live)} queued, {cached} cached, {self.held} counted")
+        places = [(s, b) for b, s in enumerate(self.slot) if s >= 0]
+        places += [(i, b) for b, copies in self.copies.items() for i in copies]
+        live = {i for i, b in places if i >= self.head and self.log[i] == b}
+        if not len(live) == len(places) == self.held <= self.capacity:
+            raise InvariantError(f"{len(live)} queued, {len(places)} cached, {self.held} counted")
 
 
 SPEC = PolicySpec(

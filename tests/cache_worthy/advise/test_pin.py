@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay

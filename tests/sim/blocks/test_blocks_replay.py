@@ -180,6 +180,37 @@ def test_a_prompt_shorter_than_a_block_never_hits_on_the_server() -> None:
     assert replay_blocks(trace, "vllm_lru", 4, partial_blocks="keep").total_hit_tokens == 8 * 15
 
 
+def test_the_last_token_is_always_computed() -> None:
+    """By hand: of two equal prompts of two full blocks the second hits one, and a copy is made."""
+    trace = BlockLog.intern([[1, 2], [1, 2], [1, 2, 3]], [32, 32, 33], block_size=16)
+    found = replay_blocks(trace, "vllm_lru", 9, partial_blocks="drop")
+    assert found.hit_tokens == (0, 16, 32)
+    assert found.resident_size == 3  # 1, and 2 twice; the partial block holds no prefix
+    assert replay_blocks(trace, "vllm_lru", 9).hit_tokens == (0, 32, 32)
+
+
+def test_a_copy_takes_the_place_of_another_block() -> None:
+    """By hand, three blocks: the second 1 takes an empty block, the third the one that 2 is in."""
+    trace = BlockLog.intern([[2], [1], [1], [1], [2, 3]], [16, 16, 16, 16, 32], block_size=16)
+    found = replay_blocks(trace, "vllm_lru", 3, partial_blocks="drop")
+    assert found.hit_tokens == (0, 0, 0, 0, 0)
+    roomy = replay_blocks(trace, "vllm_lru", 4, partial_blocks="drop")
+    assert roomy.hit_tokens == (0, 0, 0, 0, 16)
+
+
+class PoolThatMayHitWhole(PlainBlockPool):
+    """A planted mistake: the rule of the last token is forgotten."""
+
+    def findable(self, named: int, tokens: int) -> int:
+        return named
+
+
+def test_a_forgotten_last_token_is_noticed() -> None:
+    trace = BlockLog.intern([[1, 2], [1, 2]], [2 * BLOCK, 2 * BLOCK], block_size=BLOCK)
+    with pytest.raises(AssertionError):
+        agree(trace, "vllm_lru", 9, PoolThatMayHitWhole(9, BLOCK, "drop"), partial_blocks="drop")
+
+
 def test_names_are_unique_over_all_engines() -> None:
     assert not set(POLICIES) & set(RADIX_POLICIES)
     assert all(name == spec.name for name, spec in POLICIES.items())
