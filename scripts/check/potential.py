@@ -19,9 +19,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cache_worthy.theory.algorithms import COSIGNED
-from cache_worthy.theory.instance import Number, instance_from_mapping
-from cache_worthy.theory.potential.campaigns import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from campaigns import (
     Case,
     Tally,
     check_cases,
@@ -30,6 +29,9 @@ from cache_worthy.theory.potential.campaigns import (
     flat_cases,
     forest_cases,
 )
+
+from cache_worthy.theory.algorithms import COSIGNED
+from cache_worthy.theory.instance import Number, instance_from_mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 SURVEY = ROOT / "proofs" / "survey.json"
