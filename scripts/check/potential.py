@@ -214,7 +214,7 @@ def read_survey(file: Path) -> tuple[list[Case], list[str]]:
 
 
 def write_survey(file: Path, seed: int) -> None:
-    """Draw the cases from the seed, add the witnesses, write them one a line."""
+    """Draw the cases from the seed, add the witnesses, write them one per line."""
     cases = [*draw_survey(seed, 12, MUST_EVICT), *witnesses()]
     rows = ",\n".join("  " + json.dumps(document(case)) for case in cases)
     note = "cases of scripts/check/potential.py: drawn-* from the seed, the others made by hand"
