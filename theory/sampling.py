@@ -35,7 +35,7 @@ def random_instance(
         Only nodes without a child are requested, if one of them is admissible.
     falling : bool
         Cost per size never rises from a node to its child (the safe sub-case of
-        ``proofs/refutation.md``): dearer children are lowered to their parent's density.
+        ``proofs/refutation.md``): more expensive children are lowered to their parent's density.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 A :class:`Transcription` holds the state of one algorithm over ``(Instance, k)``. Requests are
 served one at a time; serving yields frozen events, and *the state between two events is the
-algorithm's state at that moment*, so that a checker can look at credits after every event. The
+algorithm's state at that moment*, so that a checker can read credits after every event. The
 model (ancestor-closed states, pinned path, no bypassing) is enforced here, by exceptions, for
 every algorithm alike: see ``proofs/model.md``.
 

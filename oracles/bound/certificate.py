@@ -50,7 +50,7 @@ class Certified:
     bound : Fraction
         In units of the trace.
     rows : {"chain", "A2", "A3"}
-        The rows the prices use, so whom the bound covers.
+        The rows the prices use, and so the class of policies that the bound covers.
     """
 
     prices: Prices
@@ -59,7 +59,7 @@ class Certified:
 
     @property
     def policy_class(self) -> str:
-        """Whom it bounds, in words."""
+        """The class of policies that it bounds, in words."""
         return POLICY_CLASS[self.rows]
 
 
@@ -104,7 +104,7 @@ def evaluate(trace: BlockTrace, grouped: Grouped, capacity: int, prices: Prices)
     Raises
     ------
     OracleError
-        If a price is negative or there is not one a request.
+        If a price is negative or there is not one per request.
 
     Notes
     -----
@@ -177,7 +177,7 @@ def to_json(
     Parameters
     ----------
     cost_description : str
-        What the costs are, for the reader; the checker uses the exact numbers that stand beside it.
+        What the costs are, for the reader; the checker uses the exact numbers.
     digest : str, optional
         ``trace.digest()`` when the caller has it already.
 

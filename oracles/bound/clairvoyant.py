@@ -8,12 +8,12 @@ single blocks without resident children, and differ in the order of eviction onl
 * *LPround*: blocks the linear program does not keep go first, in Belady's order; then those it
   keeps, in the same order. A block counts as kept only when its ancestors are.
 
-The replay works on groups, not on blocks: blocks that are never requested again leave at once and
-cost nothing, a pinned block is resident anyhow, so all that competes for room is a prefix of each
-group that spans the request. It keeps one counter per block, the groups that hang from it, and an
+The replay works on groups, not on blocks. Blocks that are never requested again leave at once and
+cost nothing, and a pinned block is resident anyway, so only a prefix of each group that spans the
+request competes for room. It keeps one counter per block, the groups that hang from it, and an
 eviction that would leave a resident block without its parent raises. The same two rules replayed
-block by block (``tests/support/block_replay.py``, the obvious reference) give the same cost to the
-last digit, in a tenth of the speed.
+block by block (``tests/support/block_replay.py``, the obvious reference) give exactly the same cost, at a
+tenth of the speed.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Replay:
     def _evict(self, t: int, room: int) -> None:
         """Take blocks of the first group in order, until there is room or its rank changes."""
         if not self.heap:
-            raise ScheduleError(f"request {t}: {self.held} held beside the path, room for {room}")
+            raise ScheduleError(f"request {t}: {self.held} kept besides the path, room for {room}")
         rank, _, _, i, tip = heapq.heappop(self.heap)
         if not self.active[i] or self.tip[i] != tip or self.hanging.get(tip):
             return  # outdated

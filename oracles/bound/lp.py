@@ -175,12 +175,12 @@ class ChainAnswer:
 
 
 class Chain:
-    """The chain program: spans that compete for the room left beside the pinned paths.
+    """The chain program: spans that compete for the room left by the pinned paths.
 
     Parameters
     ----------
     room : list of int
-        Size left beside the pinned path at every step.
+        Size left by the pinned path at every step.
     spans : list of (int, int)
         ``(start, end)``: what is kept occupies the steps strictly between; both ends may lie
         outside the steps there are (a window of a longer trace).

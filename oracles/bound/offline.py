@@ -35,7 +35,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What any schedule must pay, and what a clairvoyant one really pays.
+    """What every schedule must pay, and what a clairvoyant one pays.
 
     Costs are exact integers in the unit of the cost given.
 
@@ -89,7 +89,8 @@ def offline_bound(
     grouped : Grouped, optional
         ``group_references(trace)``, when several capacities share it.
     rows : {"chain", "A2", "A3"}
-        Dependency rows beside the chain, so whom the bound covers. The ascent uses the chain only.
+        Dependency rows besides the chain's, and so the class that the bound covers. The ascent
+        uses the chain's only.
     solver : {"highs", "cbc"}, optional
     window : int, optional
         Requests per window of the ascent; by default the whole program is solved up to

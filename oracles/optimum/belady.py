@@ -1,20 +1,12 @@
 """Belady's rule: furthest next use goes first.
 
 On flat instances with unit sizes and equal costs it is optimal (Belady 1966; Mattson et al. 1970),
-which makes it ground truth from established theory for the exact solvers. On a forest the same
-order, the deeper node first on ties, always meets a node without resident children first, since a
-node is used whenever a descendant is; there it is a feasible schedule, not an optimal one.
+which makes it ground truth from established theory for the exact solvers.
 """
 
 from __future__ import annotations
 
-from cache_worthy.oracles.schedule import (
-    OracleError,
-    Schedule,
-    ScheduleError,
-    check_schedule,
-    require_capacity,
-)
+from cache_worthy.oracles.schedule import OracleError, require_capacity
 from cache_worthy.theory.instance import Instance, Number
 
 
@@ -63,40 +55,3 @@ def flat_belady_cost(instance: Instance, capacity: int) -> Number:
                 del cache[max(cache, key=lambda p: (cache[p], p))]
         cache[page] = following[t]
     return faults * instance.cost[0] if faults else 0
-
-
-def tree_belady_schedule(instance: Instance, capacity: int) -> Schedule:
-    """Belady's order on a forest, one whole node at a time, as a checked schedule.
-
-    Raises
-    ------
-    OracleError
-        If the capacity cannot hold the largest requested path.
-    ScheduleError
-        If the order ever meets a node with a resident child.
-
-    Notes
-    -----
-    The obvious form, for small instances: requests x nodes. At trace scale
-    :func:`cache_worthy.oracles.bound.clairvoyant.tree_belady` has the same cost.
-    """
-    require_capacity(instance, capacity)
-    depth = [len(instance.path(v)) for v in range(instance.n)]
-    children = instance.children()
-    paths = [frozenset(instance.path(v)) for v in range(instance.n)]
-    resident: set[int] = set()
-    states: list[frozenset[int]] = []
-    for t, v in enumerate(instance.requests):
-
-        def next_use(u: int, now: int = t) -> int:
-            later = range(now + 1, len(instance.requests))
-            return next((i for i in later if u in paths[instance.requests[i]]), len(states) + 10**9)
-
-        while sum(instance.size[u] for u in resident | paths[v]) > capacity:
-            victim = max(resident - paths[v], key=lambda u: (next_use(u), depth[u], u))
-            if resident & set(children[victim]):
-                raise ScheduleError(f"request {t}: node {victim} is not a leaf")
-            resident.remove(victim)
-        resident |= paths[v]
-        states.append(frozenset(resident))
-    return Schedule(check_schedule(instance, capacity, states), tuple(states))

@@ -1,4 +1,4 @@
-"""What every policy pays a round when a request cycle is repeated for ever, beside the optimum.
+"""What every policy, and the optimum, pays per round when a request cycle is repeated forever.
 
 python scripts/check/cycle_mean.py proofs/witnesses/cycle.json
 

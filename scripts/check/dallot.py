@@ -20,10 +20,13 @@ from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from campaigns import Case, forest_cases
+
 from cache_worthy.theory.algorithms.keyed import Key, Lru, RecursiveLru
 from cache_worthy.theory.forests import forests
 from cache_worthy.theory.instance import Instance
-from cache_worthy.theory.potential.campaigns import Case, forest_cases
 from cache_worthy.theory.steps import Event
 
 TRACES = ("conversation", "synthetic")

@@ -19,9 +19,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cache_worthy.theory.algorithms import COSIGNED
-from cache_worthy.theory.instance import Number, instance_from_mapping
-from cache_worthy.theory.potential.campaigns import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from campaigns import (
     Case,
     Tally,
     check_cases,
@@ -30,6 +29,9 @@ from cache_worthy.theory.potential.campaigns import (
     flat_cases,
     forest_cases,
 )
+
+from cache_worthy.theory.algorithms import COSIGNED
+from cache_worthy.theory.instance import Number, instance_from_mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 SURVEY = ROOT / "proofs" / "survey.json"
@@ -212,7 +214,7 @@ def read_survey(file: Path) -> tuple[list[Case], list[str]]:
 
 
 def write_survey(file: Path, seed: int) -> None:
-    """Draw the cases from the seed, add the witnesses, write them one a line."""
+    """Draw the cases from the seed, add the witnesses, write them one per line."""
     cases = [*draw_survey(seed, 12, MUST_EVICT), *witnesses()]
     rows = ",\n".join("  " + json.dumps(document(case)) for case in cases)
     note = "cases of scripts/check/potential.py: drawn-* from the seed, the others made by hand"

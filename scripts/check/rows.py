@@ -50,7 +50,11 @@ def _on_forests(args: argparse.Namespace) -> dict[str, object]:
     if not args.mutants:
         check = check_rent_on_forests(args.forests, args.max_nodes, args.max_k)
         # An empty range decides nothing, so it must not read as unsat.
-        return {**asdict(check), "result": check.result if check.cases else "no cases"}
+        return {
+            "table": args.forests,
+            **asdict(check),
+            "result": check.result if check.cases else "no cases",
+        }
     counts: dict[str, str] = {}
     results: dict[str, str] = {}
     for mutant in FOREST_MUTANTS[args.forests]:

@@ -197,9 +197,9 @@ def check_landlord(folder: Path, count: int, seed: int) -> Found:
 
 
 def phase_schedule(game: Play) -> list[list[int]]:
-    """The offline schedule of the phase construction, one state a request.
+    """The offline schedule of the phase construction, one state per request.
 
-    The dear nodes one path at a time, then all the cheap ones at once, kept to the phase's end.
+    The costly nodes one path at a time, then all the cheap ones at once, kept to the phase's end.
     """
     units = list(game.stage.units)
     return [units if v in units else list(game.instance.path(v)) for v in game.instance.requests]

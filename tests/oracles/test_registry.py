@@ -11,10 +11,11 @@ from collections import Counter
 from random import Random
 
 import pytest
+from block_replay import belady_by_nodes
 from hypothesis import given, settings
 from oracle_cases import instances
 
-from cache_worthy.oracles.optimum.belady import flat_belady_cost, is_flat_unit, tree_belady_schedule
+from cache_worthy.oracles.optimum.belady import flat_belady_cost, is_flat_unit
 from cache_worthy.oracles.optimum.optimal import optimal_cost
 from cache_worthy.oracles.registry import ORACLES, upper_belady
 from cache_worthy.oracles.schedule import OracleError
@@ -62,7 +63,7 @@ def test_belady_refuses_what_it_does_not_solve() -> None:
 @given(instances(max_nodes=8, max_requests=16))
 def test_tree_belady_over_groups_is_the_obvious_one(case: tuple[Instance, int]) -> None:
     instance, capacity = case
-    assert upper_belady(instance, capacity) == tree_belady_schedule(instance, capacity).cost
+    assert upper_belady(instance, capacity) == belady_by_nodes(instance, capacity)
 
 
 def test_no_transcription_beats_the_optimum() -> None:

@@ -9,6 +9,8 @@ import heapq
 from collections.abc import Sequence
 
 from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
+from cache_worthy.oracles.schedule import check_schedule
+from cache_worthy.theory.instance import Instance, Number
 
 
 class ReplayError(RuntimeError):
@@ -144,3 +146,29 @@ def _check_closed(trace: BlockTrace, resident: bytearray, used: int) -> None:
             total += trace.size_upto[b] - (trace.size_upto[above] if above >= 0 else 0)
     if total != used:
         raise ReplayError(f"{total} resident, {used} accounted for")
+
+
+def belady_by_nodes(instance: Instance, capacity: int) -> Number:
+    """Cost of Belady's order on a forest, one whole node at a time: furthest next use, then deepest.
+
+    It must always meet a leaf, because a node is used whenever a descendant is.
+    """
+    depth = [len(instance.path(v)) for v in range(instance.n)]
+    children = instance.children()
+    paths = [frozenset(instance.path(v)) for v in range(instance.n)]
+    resident: set[int] = set()
+    states: list[frozenset[int]] = []
+    for t, v in enumerate(instance.requests):
+
+        def next_use(u: int, now: int = t) -> int:
+            later = range(now + 1, len(instance.requests))
+            return next((i for i in later if u in paths[instance.requests[i]]), len(states) + 10**9)
+
+        while sum(instance.size[u] for u in resident | paths[v]) > capacity:
+            victim = max(resident - paths[v], key=lambda u: (next_use(u), depth[u], u))
+            if resident & set(children[victim]):
+                raise ReplayError(f"request {t}: node {victim} is not a leaf")
+            resident.remove(victim)
+        resident |= paths[v]
+        states.append(frozenset(resident))
+    return check_schedule(instance, capacity, states)

@@ -86,10 +86,10 @@ def test_stage_covers_what_the_online_has_more() -> None:
         for h in range(2, k + 1):
             for path in range(1, h + 1):
                 stage = phase_forest(k, h, path)
-                copy = {u for c in stage.dear[0] for u in stage.forest.path(c)}
+                copy = {u for c in stage.costly[0] for u in stage.forest.path(c)}
                 assert sum(stage.forest.size[u] for u in copy) == k - h + 1
                 assert stage.m == -(-(k - h + 1) // path)
-                assert max(stage.forest.path_size(c) for c in stage.dear[0]) <= path
+                assert max(stage.forest.path_size(c) for c in stage.costly[0]) <= path
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,19 @@ from random import Random
 from typing import Any
 
 import pytest
-
-from cache_worthy.oracles.optimum.optimal import optimal_schedule
-from cache_worthy.theory.algorithms import COSIGNED
-from cache_worthy.theory.algorithms.cosigned import CosignedTouch
-from cache_worthy.theory.algorithms.cosigned_rate import CosignedRate
-from cache_worthy.theory.instance import Instance, InstanceError
-from cache_worthy.theory.potential.campaigns import (
+from campaigns import (
     check_cases,
     draw_survey,
     falling_cases,
     flat_cases,
     forest_cases,
 )
+
+from cache_worthy.oracles.optimum.optimal import optimal_schedule
+from cache_worthy.theory.algorithms import COSIGNED
+from cache_worthy.theory.algorithms.cosigned import CosignedTouch
+from cache_worthy.theory.algorithms.cosigned_rate import CosignedRate
+from cache_worthy.theory.instance import Instance, InstanceError
 from cache_worthy.theory.potential.check import ROWS, check_potential, check_run, weights
 from cache_worthy.theory.schedules import random_states
 from cache_worthy.theory.steps import (

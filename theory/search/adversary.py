@@ -30,8 +30,8 @@ class PhaseForest:
     ----------
     forest : Instance
         Without requests.
-    dear : tuple of two tuples of int
-        The dear nodes of both copies.
+    costly : tuple of two tuples of int
+        The costly nodes of both copies.
     units : tuple of int
     """
 
@@ -40,13 +40,13 @@ class PhaseForest:
     h: int
     path: int
     cost: Number
-    dear: tuple[tuple[int, ...], tuple[int, ...]]
+    costly: tuple[tuple[int, ...], tuple[int, ...]]
     units: tuple[int, ...]
 
     @property
     def m(self) -> int:
         """Dear nodes in a copy, ``ceil((k-h+1)/path)``."""
-        return len(self.dear[0])
+        return len(self.costly[0])
 
     @property
     def exact_ratio(self) -> Number:
@@ -62,7 +62,7 @@ class PhaseForest:
     def phase_offline(self) -> Number:
         """What the offline pays per phase at most: ``m M + h``.
 
-        It serves the dear nodes one after the other, then loads all ``h`` units and keeps them.
+        It serves the costly nodes one after the other, then loads all ``h`` units and keeps them.
         """
         return self.m * self.cost + self.h
 
@@ -79,7 +79,7 @@ def phase_forest(
     path : int
         ``H``, the largest requested path, ``1..h``.
     cost : int or Fraction
-        ``M``, the cost of a dear node, above 1.
+        ``M``, the cost of a costly node, above 1.
     unit_sizes : bool
         A chain of unit nodes of cost 0 in place of every root.
 
@@ -91,7 +91,7 @@ def phase_forest(
     Examples
     --------
     >>> small = phase_forest(3, 2, 2)
-    >>> small.forest.parent, small.forest.size, small.dear, small.units
+    >>> small.forest.parent, small.forest.size, small.costly, small.units
     ((None, 0, None, 2, None, None), (1, 1, 1, 1, 1, 1), ((1,), (3,)), (4, 5))
     >>> small.exact_ratio, phase_forest(9, 5, 5).exact_ratio
     (2, 5)
@@ -101,7 +101,7 @@ def phase_forest(
     if not 1 <= path <= h:
         raise InstanceError(f"path = {path}: expected 1..h with h = {h}")
     if not cost > 1:
-        raise InstanceError(f"dear cost = {cost}: expected a number above 1")
+        raise InstanceError(f"cost of a costly node = {cost}: expected a number above 1")
     rest = k - h + 1
     sizes = [path] * (rest // path) + ([rest % path] if rest % path else [])
     parent: list[int | None] = []
@@ -116,14 +116,14 @@ def phase_forest(
 
     copies: list[tuple[int, ...]] = []
     for _ in range(2):
-        dear: list[int] = []
+        costly: list[int] = []
         for d in sizes:
             up: int | None = None
             for s in [1] * (d - 1) if unit_sizes else [d - 1]:
                 if s:
                     up = add(up, s, 0)
-            dear.append(add(up, 1, cost))
-        copies.append(tuple(dear))
+            costly.append(add(up, 1, cost))
+        copies.append(tuple(costly))
     units = tuple(add(None, 1, 1) for _ in range(h))
     forest = Instance(tuple(parent), tuple(size), tuple(price), ())
     return PhaseForest(forest, k, h, path, cost, (copies[0], copies[1]), units)
@@ -140,7 +140,7 @@ class Phase:
     units : int
         Different unit nodes requested.
     ended : bool
-        False if no dear node left within the limit, so that the phase was broken off.
+        False if no costly node left within the limit, so that the phase was broken off.
     """
 
     cost: Number
@@ -206,9 +206,9 @@ def play(
 ) -> Play:
     """Play phases against a live policy.
 
-    A phase, copies alternating: request the dear nodes of the copy, then keep requesting a unit
-    that the policy does not hold until one of those dear nodes has been evicted. There always is
-    such a unit: the copy takes ``k-h+1`` of the capacity, so not all ``h`` fit beside it.
+    A phase, copies alternating: request the costly nodes of the copy, then keep requesting a unit
+    that the policy does not hold until one of those costly nodes has been evicted. There always is
+    such a unit: the copy takes ``k-h+1`` of the capacity, so not all ``h`` fit as well.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def play(
     phases : int
         At least 1.
     limit : int
-        Requests after which a phase is broken off (a policy that never lets a dear node go pays
-        for ever, which is worse for it).
+        Requests after which a phase is broken off (a policy that never lets a costly node go pays
+        forever, which is worse for it).
     **options
         Passed to the policy (``tie``, ``hits``).
 
@@ -243,22 +243,22 @@ def play(
 
     for number in range(phases):
         paid, since = algorithm.cost, len(requests)
-        dear = stage.dear[number % 2]
-        for v in dear:
+        costly = stage.costly[number % 2]
+        for v in costly:
             ask(v)
-        while algorithm.resident.issuperset(dear) and len(requests) - since < limit:
+        while algorithm.resident.issuperset(costly) and len(requests) - since < limit:
             ask(next(u for u in stage.units if u not in algorithm.resident))
-        ended = not algorithm.resident.issuperset(dear)
-        units = len(set(requests[since:]).difference(dear))
+        ended = not algorithm.resident.issuperset(costly)
+        units = len(set(requests[since:]).difference(costly))
         done.append(Phase(algorithm.cost - paid, len(requests) - since, units, ended))
     return Play(policy, stage, tuple(done), replace(stage.forest, requests=tuple(requests)))
 
 
 def lru_cycle(k: int, cost: Number, phases: int) -> Instance:
-    """One dear and ``k`` cheap independent unit items, in turn, ``phases`` times; then the dear one.
+    """One costly and ``k`` cheap independent unit items, in turn, ``phases`` times; then the costly one.
 
     Node 0 costs ``cost``, nodes 1..k cost 1. The closing request gives the optimum a reason to
-    hold the dear item to the end, which makes its cost one formula.
+    hold the costly item to the end, which makes its cost one formula.
 
     Examples
     --------
@@ -287,11 +287,11 @@ def lru_cycle_cost(k: int, cost: Number, phases: int) -> Number:
 def lru_cycle_optimum(k: int, cost: Number, phases: int) -> Number:
     """The optimum at capacity ``k``: ``cost + k + floor(k (phases - 1) / (k - 1))``, cost >= 2.
 
-    The dear item is loaded once and kept (why dropping it never pays: ``proofs/lru.md``). The
+    The costly item is loaded once and kept (why evicting it never pays: ``proofs/lru.md``). The
     cheap requests then are a cycle of ``k`` items over ``k - 1`` slots, where Belady's rule is
     optimal. The first ``k`` requests miss. At a miss the item needed last is the one requested
     just before, so it makes room, and the next miss is its request, ``k - 1`` requests later: one
-    miss in every ``k - 1`` of the ``k (phases - 1)`` requests left. (Not one a phase: for
+    miss in every ``k - 1`` of the ``k (phases - 1)`` requests left. (Not one per phase: for
     ``k = 2`` it is two.)
 
     Examples

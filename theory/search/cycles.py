@@ -1,4 +1,4 @@
-"""Request cycles repeated for ever: exact mean cost of a policy and of the optimum.
+"""Request cycles repeated forever: exact mean cost of a policy and of the optimum.
 
 One phase can be lucky; a cycle shows that a ratio is reached again and again, so that no additive
 constant saves a bound.
@@ -22,7 +22,7 @@ class CycleError(RuntimeError):
 def online_mean(
     policy: str, instance: Instance, k: int, *, tie: Tie = "lru", max_cycles: int = 1000
 ) -> Number:
-    """Mean cost a cycle of ``policy`` when ``instance.requests`` is repeated for ever.
+    """Mean cost per cycle of ``policy`` when ``instance.requests`` is repeated forever.
 
     The run starts empty and stops when the whole state at the start of a cycle returns; from there
     on it repeats, so the mean is exact.
@@ -53,7 +53,7 @@ def online_mean(
 
 
 def offline_mean(instance: Instance, h: int) -> Number:
-    """Least mean cost a cycle over all infinite schedules at capacity ``h``, exact.
+    """Least mean cost per cycle over all infinite schedules at capacity ``h``, exact.
 
     States between two cycles form a graph whose arcs cost what the cheapest schedule from one to
     the other costs; the answer is its minimum cycle mean (Karp 1978, "A characterization of the

@@ -25,7 +25,7 @@ from fractions import Fraction
 
 from cache_worthy.theory.algorithms import ALGORITHMS, run
 from cache_worthy.theory.forests import symmetries
-from cache_worthy.theory.instance import Instance
+from cache_worthy.theory.instance import Instance, Number
 from cache_worthy.theory.search.cycles import offline_mean, online_mean
 from cache_worthy.theory.search.load_counts import Schedules, Vector, pareto
 from cache_worthy.theory.search.symbolic import (
@@ -65,9 +65,8 @@ def search_task(task: Task, deadline: float | None = None) -> Outcome:
     explorer.coverage.forests = int(complete)
     explorer.coverage.checks = explorer.space.checks
     found = explorer.found
-    replayed = _replayed_cycle if task.cycle else _replayed
     return Outcome(
-        witness=None if found is None else replayed(task, explorer.space, found),
+        witness=None if found is None else _replayed(task, explorer.space, found),
         complete=complete,
         coverage=explorer.coverage,
     )
@@ -282,29 +281,27 @@ def _as_linear(value: object) -> Linear:
     return value
 
 
-def _replayed_cycle(task: Task, space: Space, found: Found) -> Witness:
-    """The cycle with least integer costs, and exact means of both sides."""
-    cost = space.least_integers(found.facts, found.gains)
-    instance = Instance(parent=task.parent, size=task.size, cost=cost, requests=found.requests)
-    online = online_mean(task.policy, instance, task.k, tie=task.tie)
-    offline = offline_mean(instance, task.h)
-    if not online > task.limit * offline:
-        raise SearchError(f"{instance} repeats at {online} against {offline}: no violation")
-    return Witness(instance, task.k, task.h, task.policy, task.tie, online, offline, cycle=True)
-
-
 def _replayed(task: Task, space: Space, found: Found) -> Witness:
-    """The witness with least integer costs, replayed in exact arithmetic."""
+    """The witness with least integer costs, replayed in exact arithmetic; exact means of a cycle."""
     cost = space.least_integers(found.facts, found.gains)
     instance = Instance(parent=task.parent, size=task.size, cost=cost, requests=found.requests)
-    online = run(task.policy, instance, task.k, tie=task.tie).cost
-    schedules = Schedules(task.parent, task.size, task.h)
-    layer = schedules.start()
-    for v in found.requests:
-        layer = schedules.advance(layer, v)
-    offline = min(
-        sum(a * c for a, c in zip(vector, cost, strict=True)) for vector in schedules.vectors(layer)
-    )
+    online: Number
+    offline: Number
+    if task.cycle:
+        online = online_mean(task.policy, instance, task.k, tie=task.tie)
+        offline = offline_mean(instance, task.h)
+    else:
+        online = run(task.policy, instance, task.k, tie=task.tie).cost
+        schedules = Schedules(task.parent, task.size, task.h)
+        layer = schedules.start()
+        for v in found.requests:
+            layer = schedules.advance(layer, v)
+        offline = min(
+            sum(a * c for a, c in zip(vector, cost, strict=True))
+            for vector in schedules.vectors(layer)
+        )
     if not online > task.limit * offline:
-        raise SearchError(f"{instance} replays to {online} against {offline}: no violation")
-    return Witness(instance, task.k, task.h, task.policy, task.tie, online, offline)
+        raise SearchError(f"{instance} pays {online} against {offline}: no violation")
+    return Witness(
+        instance, task.k, task.h, task.policy, task.tie, online, offline, cycle=task.cycle
+    )

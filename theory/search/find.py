@@ -92,7 +92,7 @@ FIRST_BATCH, LARGEST_BATCH = 16, 1024
 def batches(tasks: Iterator[Task]) -> Iterator[list[Task]]:
     """Batches that double in size.
 
-    A batch is searched no deeper than the best witness of the batches before it, whoever runs it:
+    A batch is searched no deeper than the best witness of the batches before it, whichever worker runs it:
     so the result and the coverage do not depend on how many workers there are. The first are
     small, so that an early witness saves work; the later large, so that no worker waits.
     """
@@ -119,7 +119,7 @@ class Limits(TypedDict, total=False):
     tie : str
         Tie-break of the transcription ("lru").
     cycle : bool
-        Look for request cycles, repeated for ever, of at most so many requests. The search sees
+        Look for request cycles, repeated forever, of at most so many requests. The search sees
         only what :func:`cycle_scope` says; "unsat" is to be read with these limits. The means of a
         witness are exact.
     ratio : int, Fraction or None

@@ -50,7 +50,7 @@ class Witness:
         Cost of the witness's schedule at ``h``, of which the optimum is no larger; for a cycle,
         the optimum's exact minimum mean cost per cycle.
     cycle : bool
-        The requests are one cycle, to be repeated for ever.
+        The requests are one cycle, to be repeated forever.
     """
 
     instance: Instance
