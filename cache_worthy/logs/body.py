@@ -28,6 +28,7 @@ TIMES = ("timestamp", "start_time", "startTime", "created_at", "time", "tstamp")
 
 
 def body_field(body: object) -> str | None:
+    """The field of a request body that holds the prompt."""
     if not isinstance(body, dict):
         return None
     return next((f for f in BODY_FIELDS if body.get(f) is not None), None)

@@ -68,9 +68,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             try:
                 tree = self.parse(source)
                 for loop in list(tree.find_all(nodes.For)):
-                    loop.iter = nodes.Filter(
-                        loop.iter, "_turns", [], [], None, None, lineno=loop.lineno
-                    )
+                    counted: tuple[Any, ...] = (loop.iter, "_turns", [], [], None, None)
+                    loop.iter = nodes.Filter(*counted, lineno=loop.lineno)
                 self._templates[which] = self.from_string(tree)
             except (TemplateSyntaxError, RecursionError) as error:
                 raise UsageError(f"{name}: no chat template: {_place(error)}{error}") from None
@@ -118,7 +117,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             too_large = operator == "*" and a * b > LONGEST
         if too_large:
             raise TemplateError(f"a result of {operator} is too large")
-        return super().call_binop(context, operator, left, right)
+        return self.binop_table[operator](left, right)
 
 
 def _place(error: BaseException) -> str:

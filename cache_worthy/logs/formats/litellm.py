@@ -51,6 +51,7 @@ _MARKS = {"startTime", "spend", "proxy_server_request", "call_type"}
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A request id beside the columns of the spend table."""
     if not isinstance(record, dict) or "request_id" not in record:
         return None
     return "proxy_server_request" if _MARKS & record.keys() else None

@@ -18,10 +18,12 @@ INTERLEAVED = False
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """The field that makes a record native."""
     return "hash_ids" if isinstance(record, dict) and "hash_ids" in record else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
     check_status(record)
     stated = record.get("block_size") is not None

@@ -45,6 +45,7 @@ _WANTED = {"rid", "text", "input_ids", "lora_path", "extra_key"}
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A request event or line."""
     if isinstance(record, str):
         return "obj.text" if _match(record) else None
     event = record.get("event")
