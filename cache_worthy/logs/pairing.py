@@ -1,4 +1,4 @@
-"""Requests told in two records: one has the prompt, the other its adapter (vLLM at DEBUG)."""
+"""Requests logged in two records: one has the prompt, the other its adapter (vLLM at DEBUG)."""
 
 from __future__ import annotations
 

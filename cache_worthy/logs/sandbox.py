@@ -32,7 +32,7 @@ STEPS, SECONDS, MEMORY = 300_000, 10, 1 << 31
 BITS, LONGEST = 4096, 1 << 26
 
 TODAY = datetime(2024, 7, 26)
-"""What ``strftime_now`` shows: the day that Llama 3's template takes where it has no such function."""
+"""What ``strftime_now`` shows: the day that Llama 3's template takes without that function."""
 
 
 TO_JSON = partial(json.dumps, ensure_ascii=False)
@@ -135,7 +135,7 @@ def _refuse(message: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _less_memory() -> Iterator[None]:
-    """Let the process grow by ``MEMORY`` bytes at most, where the system can hold that."""
+    """Let the process grow by ``MEMORY`` bytes at most, on Linux."""
     try:
         import resource
 

@@ -1,6 +1,6 @@
-"""One pass over the files of a log: which format it is, what is a request, and what is not.
+"""One pass over the files of a log, which finds its format, its requests, and what is no request.
 
-:func:`read_log` is the way in. A record goes from :mod:`~cache_worthy.logs.records` through the
+:func:`read_log` is the entry. A record goes from :mod:`~cache_worthy.logs.records` through the
 format (:mod:`~cache_worthy.logs.shape`) to the requests (:mod:`~cache_worthy.logs.intake`); what is
 no request is counted (:mod:`~cache_worthy.logs.tally`).
 """
@@ -114,7 +114,7 @@ class _Session:
         tally.end_file(open_end=source.open_end, cut_short=source.cut_short)
 
     def _take(self, place: Place, value: Record | Broken) -> Bad | None:
-        """Take in one record; what is wrong with it."""
+        """Take in one record and return what is wrong with it."""
         pairing, tally = self.pairing, self.tally
         try:
             if not isinstance(value, Broken):
@@ -143,7 +143,7 @@ class _Session:
         return None
 
     def _record(self, place: Place, record: Record) -> bool:
-        """Take in one record; whether it was one of the log's format."""
+        """Take in one record and return whether it was one of the log's format."""
         shape, tally = self.shape, self.tally
         if shape.format is None and shape.detect(place, record) and shape.format is not None:
             tally.recognised(shape.format, in_json=shape.in_json)

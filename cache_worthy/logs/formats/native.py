@@ -1,7 +1,7 @@
 """Native logs: one ``hash_ids`` list per record (Mooncake FAST'25, AIPerf mooncake_trace).
 
 Ids are used verbatim; 512 tokens per block unless ``block_size`` is in the record
-(``cache-worthy convert`` writes it where it is not 512) or is given; timestamps in milliseconds.
+(``cache-worthy convert`` writes it if it is not 512) or is given; timestamps in milliseconds.
 """
 
 from __future__ import annotations
