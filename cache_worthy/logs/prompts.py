@@ -129,20 +129,11 @@ class Format(Protocol):
     sequence instead. ``INTERLEAVED``: lines of other kinds belong in such a log.
     """
 
-    @property
-    def NAME(self) -> str: ...
-
-    @property
-    def SUMMARY(self) -> str: ...
-
-    @property
-    def EXAMPLE(self) -> str: ...
-
-    @property
-    def FIELDS(self) -> tuple[str, ...]: ...
-
-    @property
-    def INTERLEAVED(self) -> bool: ...
+    NAME: str
+    SUMMARY: str
+    EXAMPLE: str
+    FIELDS: tuple[str, ...]
+    INTERLEAVED: bool
 
     def detect(self, record: Record, field: str | None = None) -> str | None: ...
 

@@ -64,9 +64,17 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         raise Skipped("failed request")
     if row.get("cache_hit") in (True, "True", "true"):
         raise Skipped("answered from the proxy's cache")
-    hashes = _hashes(row)
-    if hashes is not None:
-        return (_of_hashes(row, hashes),)
+    if (hashes := _hashes(row)) is not None:
+        return (
+            Prompt(
+                content=hashes,
+                input_length=token_count(row.get("prompt_tokens")),
+                output_length=answer_length(row),
+                timestamp=to_ms(row.get("startTime")),
+                model=label(row.get("model")),
+                request_id=label(row.get("request_id")),
+            ),
+        )
     body = parsed(row.get("proxy_server_request"))
     if isinstance(body, dict) and isinstance(body.get("body"), dict):
         body = body["body"]
@@ -97,17 +105,6 @@ def _hashes(row: dict[str, object]) -> Blocks | None:
             stated = type(size) is int and 1 <= size <= 1 << 20
             return Blocks(ids, size if stated else None, stated)  # type: ignore[arg-type]
     return None
-
-
-def _of_hashes(row: dict[str, object], hashes: Blocks) -> Prompt:
-    return Prompt(
-        content=hashes,
-        input_length=token_count(row.get("prompt_tokens")),
-        output_length=answer_length(row),
-        timestamp=to_ms(row.get("startTime")),
-        model=label(row.get("model")),
-        request_id=label(row.get("request_id")),
-    )
 
 
 def _is_cut(prompt: Prompt) -> bool:

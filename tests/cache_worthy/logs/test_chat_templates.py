@@ -255,7 +255,10 @@ def test_what_a_template_may_not(
     ],
 )
 def test_memory_is_limited(text: str, template: Callable[[str], str]) -> None:
-    with pytest.raises(Refused, match=r"own.jinja: .*(GiB for one prompt|too long|too large|big|10 s for one prompt)"):
+    with pytest.raises(
+        Refused,
+        match=r"own.jinja: .*(GiB for one prompt|too long|too large|big|10 s for one prompt)",
+    ):
         load_template(template(text))(CHAT)
 
 
