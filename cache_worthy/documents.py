@@ -2,7 +2,7 @@
 
 The schema is generated from the annotations of the frozen dataclasses that are written, by the rules
 of :func:`jsonable`, so that a new field is in it without work. The descriptions come from the
-docstrings.
+strings below the fields.
 
 Evidence: rank 5, documents of every command are validated by an independent implementation
 (``jsonschema``), and one removed, renamed or mistyped field anywhere in them is refused.
@@ -10,9 +10,12 @@ Evidence: rank 5, documents of every command are validated by an independent imp
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import importlib
 import inspect
+import itertools
 import json
 import math
 import re
@@ -256,7 +259,7 @@ def _without_none(kind: object) -> object:
 
 
 def descriptions(cls: type) -> dict[str, str]:
-    """What the ``Attributes`` section of a numpydoc docstring says of each field.
+    """What the string below a field, or an ``Attributes`` section, says of each field.
 
     Examples
     --------
@@ -285,4 +288,26 @@ def descriptions(cls: type) -> dict[str, str]:
             elif line.strip():
                 for name in names:
                     found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+        if dataclasses.is_dataclass(base):
+            found |= _below_fields(base)
     return found
+
+
+def _below_fields(cls: type) -> dict[str, str]:
+    """The strings below the fields of a class; they leave no trace at run time."""
+    source = _classes(cls.__module__).get(cls.__qualname__)
+    found = {}
+    for pair in itertools.pairwise([] if source is None else source.body):
+        match pair:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+    return found
+
+
+@functools.cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

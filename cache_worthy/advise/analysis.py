@@ -1,11 +1,12 @@
-"""The advisor: six questions, each gating the next, answered from one log.
+"""The advisor: answers six questions from one log; each decides whether the next is asked.
 
-Nothing here decides what to evict; it reads, replays and compares. Each answer is a section
-(``sections.py``), measured here in the order in which they need each other.
+Each answer is a section (``sections.py``). Sections are measured in the order in which they need
+each other.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from graphlib import TopologicalSorter
@@ -51,7 +52,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Everything that the numbers depend on beside the log."""
+    """Everything besides the log that the numbers depend on."""
 
     model: Model
     chars_per_token: float
@@ -67,10 +68,11 @@ class Parameters:
 
 
 class Analysis(Mapping[str, object], Result):
-    """The whole result: what ``--json`` writes and the tables render.
+    """The whole result: what ``--json`` writes and the report shows.
 
-    A mapping of the fields of the document, also by attribute: ``parameters``, ``input``, and every
-    section by its name, None where question 1 ended the run, it was skipped or has nothing to say.
+    A mapping from the fields of the document to their values, which are attributes too:
+    ``parameters``, ``input`` and every section. A section is None if question 1 ended the run, if
+    it was skipped or if it has nothing to say.
     """
 
     document_name: ClassVar[str] = "analyze"
@@ -93,7 +95,7 @@ class Analysis(Mapping[str, object], Result):
         return found
 
     def rows(self) -> Sequence[dict[str, object]]:
-        """The policy table, one row per capacity and policy; none where question 1 ended the run."""
+        """The policy table, one row per capacity and policy; empty if question 1 ended the run."""
         return [
             {
                 "capacity_fraction": row.fraction,
@@ -107,7 +109,7 @@ class Analysis(Mapping[str, object], Result):
         ]
 
     def of(self, kind: type[R]) -> R | None:
-        """The result of exactly this type, or None where the run did not come to it."""
+        """The result of exactly this type, or None if it was not measured."""
         found = (value for value in self._results.values() if type(value) is kind)
         return next(found, None)
 
@@ -141,13 +143,8 @@ def analyze(
     UsageError
         If the chosen capacity is under the floor.
     """
-    context = Context(
-        log,
-        options or Options(),
-        step=step,
-        workers=workers,
-        skippable=sections.skippable(),
-    )
+    skippable = sections.skippable()
+    context = Context(log, options, step=step, workers=workers, skippable=skippable)
     results: dict[str, Any] = {}
     for one in _ordered(sections.SECTIONS):
         results[one.name] = None
@@ -156,11 +153,34 @@ def analyze(
                 step(one.title)
             taken = (results[name] for name in (*one.needs, *one.wants))
             results[one.name] = one.measure(context, *taken)
-    return Analysis(_parameters(context, _skipped(context, results)), _input(context), results)
+    options, forest = context.options, context.forest
+    parameters = _from(
+        Parameters,
+        options,
+        chars_per_token=log.chars_per_token,
+        capacity_bytes=context.chosen,
+        own_policies=tuple(options.own_policies),
+        pins=options.top_pins,
+        skip=tuple(sorted(_skipped(context, results))),
+    )
+    read = _from(
+        Input,
+        log,
+        requests=len(log.requests),
+        skipped_truncated_lines=log.skipped_truncated,
+        ids_reinterned=forest.reinterned,
+    )
+    return Analysis(parameters, read, results)
 
 
-def _ordered(all_of: tuple[Section[Any], ...]) -> Iterator[Section[Any]]:
-    """The sections, each after those that it takes results of; what can be left out after ``worth``."""
+def _from(kind: Callable[..., R], source: object, **others: object) -> R:
+    """A ``kind`` whose fields are ``others`` and, by the same names, those of ``source``."""
+    names = typing.get_type_hints(kind).keys() - others
+    return kind(**{name: getattr(source, name) for name in names}, **others)
+
+
+def _ordered(all_of: Sequence[Section]) -> Iterator[Section]:
+    """The sections, each after those whose results it takes; optional ones after ``worth``."""
     named = {one.name: one for one in all_of}
     before = {
         one.name: (*one.needs, *one.wants, *(("worth",) if one.optional else ())) for one in all_of
@@ -168,8 +188,8 @@ def _ordered(all_of: tuple[Section[Any], ...]) -> Iterator[Section[Any]]:
     return (named[name] for name in TopologicalSorter(before).static_order())
 
 
-def _runs(one: Section[Any], context: Context, results: Mapping[str, Any]) -> bool:
-    """Whether a section is measured; an intermediate where one that needs it is."""
+def _runs(one: Section, context: Context, results: Mapping[str, Any]) -> bool:
+    """Whether a section is measured; an intermediate one if a section that needs it is."""
     if one.gated and not results["worth"].worth_caching:
         return False
     if one.skip and one.name in _skipped(context, results):
@@ -180,46 +200,6 @@ def _runs(one: Section[Any], context: Context, results: Mapping[str, Any]) -> bo
 
 
 def _skipped(context: Context, results: Mapping[str, Any]) -> frozenset[str]:
-    """The sections that are left out: all that can be where a sample stands for the log."""
+    """The sections that are left out: with a sample, all that can be."""
     sampled = (context.options.sample or 1) < 1 and results["worth"].worth_caching
     return frozenset(context.skippable) if sampled else context.options.skip
-
-
-def _parameters(context: Context, skipped: frozenset[str]) -> Parameters:
-    options = context.options
-    return Parameters(
-        model=options.model,
-        chars_per_token=context.log.chars_per_token,
-        capacity_bytes=context.chosen,
-        own_policies=tuple(options.own_policies),
-        pins=options.top_pins,
-        skip=tuple(sorted(skipped)),
-        cost_curve=options.cost_curve,
-        engine=options.engine,
-        gpu_gib=options.gpu_gib,
-        sglang_version=options.sglang_version,
-        show_text=options.show_text,
-    )
-
-
-def _input(context: Context) -> Input:
-    log = context.log
-    return Input(
-        source=log.source,
-        sha256=log.sha256,
-        format=log.format,
-        field=log.field,
-        requests=len(log.requests),
-        skipped_truncated_lines=log.skipped_truncated,
-        length_mismatches=log.length_mismatches,
-        block_tokens=log.block_tokens,
-        chars_per_block=log.chars_per_block,
-        ids_reinterned=context.forest.reinterned,
-        records=log.records,
-        order=log.order,
-        moved=log.moved,
-        tokenizer=log.tokenizer,
-        template=log.template,
-        models=log.models,
-        salts=log.salts,
-    )

@@ -1,25 +1,24 @@
 """Sensitivity band: which answers survive other cost coefficients.
 
 Every cost ratio depends on a and b of ``prefill(n) = a n + b n^2``, which are counted from a
-model's architecture and measured on no hardware. The questions are therefore answered again for
-every member of a family of cost functions, and an answer is said to hold where all agree. Members
-are compared in pairs (a policy against lru under the same member): the band of a ratio is no error
-bar for the difference of two.
+model's architecture and not measured on hardware. The questions are therefore answered again for
+every member of a family of cost functions; an answer holds if all agree. Policies are compared with
+lru under the same member: the band of a ratio is not an error bar for the difference of two ratios.
 
 Evidence: rank 4, a three-request log computed by hand; rank 2, a common factor of a and b changes
-nothing; rank 5, the member that is the chosen model equals the plain analysis in every cell, and
-what is priced anew equals a replay.
+nothing; rank 5, the member that is the chosen model equals the plain analysis in every cell, and a
+re-priced result equals a replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.family import CostMember
-from cache_worthy.advise.members import Asked, Member, agreed, answers, member
+from cache_worthy.advise.members import Member, agreed, answers, member
 from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
 from cache_worthy.advise.quantity import nothing
 from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
@@ -35,45 +34,35 @@ from cache_worthy.advise.robustness import (
     pin_band,
     policy_bands,
 )
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.forest import Forest
-from cache_worthy.workers import SERIAL, Workers
 
 RECOMPUTE_REQUESTS = 2000
-"""Question 4 is asked again under every member in logs of at most this many requests: there a
-bound takes a tenth of a second; on 12,031 requests it takes ten times that, at every capacity."""
+"""Question 4 is asked again under every member if the log has at most this many requests: a bound
+then takes a tenth of a second, and ten times that on 12,031 requests, at every capacity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """All answers under all members.
-
-    Attributes
-    ----------
-    threshold : float
-        Of "worth changing", repeated from question 5.
-    replays : int
-        Replays run for the band alone; everything else was there or was priced anew.
-    members : tuple of Member
-        The first is the chosen model itself.
-    ceiling : CeilingBand
-    capacity, policy, bound, pin
-        None where question 1 ended the run; ``bound`` also where question 4 was skipped, ``pin``
-        also without a shared prefix.
-    """
+    """All answers under all members."""
 
     threshold: float
+    """Of "worth changing", as in question 5."""
     replays: int
+    """Replays run for the band alone; everything else was kept or re-priced."""
     members: tuple[Member, ...]
+    """The first is the chosen model itself."""
     ceiling: CeilingBand
     capacity: CapacityBand | None
+    """This and the following fields are None if question 1 ended the run."""
     policy: tuple[PolicyBand, ...] | None
     bound: tuple[BoundBand, ...] | None
+    """Also None if question 4 was skipped."""
     pin: PinBand | None
+    """Also None without a shared prefix."""
 
 
-@section(
+@Section(
     "band",
     wants=("capacity", "policy_table", "recoverable"),
     title="Sensitivity",
@@ -88,18 +77,38 @@ def band(
     policies: Policies | None,
     brackets: Brackets | None,
 ) -> Band:
-    """The answers again under every cost function; the ceiling alone where question 1 ends the run."""
-    if curve is None or policies is None:
-        return measure_band(context.members, context.forest, None, step=context.step)
-    table = policies.table
-    return measure_band(
-        context.members,
-        context.forest,
-        Asked(context.replays, curve.points, table),
-        recovery=None if brackets is None else recovery_of(table, brackets),
-        again=_question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None,
-        step=context.step,
-        workers=context.workers,
+    """The answers under every cost function; only the ceiling if question 1 ends the run.
+
+    Time: under every member but the first, one replay per capacity of the table and policy that
+    weighs costs. lru, under which the capacity curve is measured, decides by time alone and is
+    re-priced; a member with other bytes per block holds the same number of blocks.
+    """
+    asked = None if policies is None else policies.table
+    base = None if asked is None else context.replays
+    found, count = [], 0
+    for of in context.members:
+        context.step(f"sensitivity: {of.name}")
+        mine = base
+        if mine is None or of is not context.members[0]:
+            own, workers = context.options.own_policies, context.workers
+            mine = Replays(context.forest, of.size, of.cost, own=own, workers=workers, base=base)
+        before = mine.count
+        found.append(answers(context, of, mine, curve=curve, table=asked))
+        count += mine.count - before
+    theirs = [there.table for there in found if there.table is not None]
+    table = None if asked is None else agreed(asked, theirs)
+    shown = tuple(member(there, table) for there in found)
+    recovery = None if asked is None or brackets is None else recovery_of(asked, brackets)
+    again = _question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None
+    return Band(
+        threshold=WORTH_CHANGING,
+        replays=count,
+        members=shown,
+        ceiling=ceiling_band(shown),
+        capacity=capacity_band([there.curve for there in found if there.curve is not None], shown),
+        policy=None if table is None else policy_bands(table, theirs, shown),
+        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
+        pin=None if table is None else pin_band(shown),
     )
 
 
@@ -107,71 +116,9 @@ def _question_4(context: Context) -> Callable[[CostMember, PolicyTable], Recover
     """Question 4 under another cost function, at the capacities of its own table."""
 
     def again(of: CostMember, table: PolicyTable) -> Recovery:
-        brackets = measure_brackets(
-            context.paths,
-            of.cost.cumulative(context.forest.depth),
-            [row.blocks for row in table.rows],
-            step=lambda text: context.step(f"sensitivity, {of.name}: {text}"),
-            workers=context.workers,
-        )
+        costs = of.cost.cumulative(context.forest.depth)
+        blocks = [row.blocks for row in table.rows]
+        brackets = measure_brackets(context, costs, blocks, about=f"sensitivity, {of.name}: ")
         return recovery_of(table, brackets)
 
     return again
-
-
-def measure_band(
-    members: Sequence[CostMember],
-    forest: Forest,
-    asked: Asked | None,
-    *,
-    recovery: Recovery | None = None,
-    again: Callable[[CostMember, PolicyTable], Recovery] | None = None,
-    step: Callable[[str], None] = lambda text: None,
-    workers: Workers = SERIAL,
-) -> Band:
-    """Answer the questions again under every member.
-
-    Parameters
-    ----------
-    members : sequence of CostMember
-        Of ``family``; the first is what the analysis itself counted with.
-    forest : Forest
-    asked : Asked or None
-        What the analysis answered; None where question 1 ended the run, and then only the ceiling
-        is asked again.
-    recovery : Recovery or None
-        Question 4 of the analysis.
-    again : callable or None
-        Question 4 under another member; None to leave it.
-
-    Notes
-    -----
-    Time: under every member but the first, one replay per policy that weighs costs and capacity of
-    the table. lru, under which the capacity curve is measured, decides by time alone and is priced
-    anew; a member with other bytes per block holds the same number of blocks.
-    """
-    found, count = [], 0
-    base = None if asked is None else asked.replays
-    for of in members:
-        step(f"sensitivity: {of.name}")
-        mine = base
-        if mine is None or of is not members[0]:
-            own = None if base is None else base.own
-            mine = Replays(forest, of.size, of.cost, own=own, workers=workers, base=base)
-        before = mine.count
-        found.append(answers(of, mine, asked, step=step))
-        count += mine.count - before
-    theirs = [there.table for there in found if there.table is not None]
-    table = None if asked is None else agreed(asked.table, theirs)
-    shown = tuple(member(there, table) for there in found)
-    curves = [there.curve for there in found if there.curve is not None]
-    return Band(
-        threshold=WORTH_CHANGING,
-        replays=count,
-        members=shown,
-        ceiling=ceiling_band(shown),
-        capacity=capacity_band(curves, shown),
-        policy=None if table is None else policy_bands(table, theirs, shown),
-        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
-        pin=None if table is None else pin_band(shown),
-    )

@@ -1,4 +1,4 @@
-"""Questions 2 and 3: the least memory that serves the traffic, and how much to give."""
+"""Questions 2 and 3: the least memory that can serve the traffic, and how much to allocate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import CAPACITY, Quantities, Quantity, halves, members, spread
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
 
 POINTS = 20
@@ -24,12 +24,12 @@ RULE = (
 )
 
 CURVE_POLICY = "lru"
-"""The curve is measured under what servers run by default, so that the policy axis cannot move it."""
+"""The default of most servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityPoint:
-    """One capacity: bytes, whole blocks in it, and what it costs."""
+    """One capacity: its bytes and whole blocks, and the cost with it."""
 
     fraction: float
     bytes: int
@@ -44,7 +44,7 @@ class CapacityPoint:
 class CapacityCurve:
     """The curve and the recommendation on it.
 
-    ``recommended_*`` repeat the fields of the recommended point, so that a script needs no index.
+    ``recommended_*`` repeat the fields of the recommended point, so that scripts need no index.
     """
 
     policy: str
@@ -85,7 +85,7 @@ def _compare(document: Reader) -> Quantities:
 
 
 def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[float, ...]:
-    """The ends of the error of the recommended point, where it is estimated from a sample."""
+    """The ends of the error interval of the recommended point, if it is estimated from a sample."""
     sample = document.maybe("sample")
     points = [] if sample is None else sample.rows("curve")
     index = curve.integer("recommended_index")
@@ -95,14 +95,14 @@ def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[flo
     return (cost - error, cost + error)
 
 
-@section("capacity", title="Capacity", place=50, compare=_compare)
+@Section("capacity", title="Capacity", place=50, compare=_compare)
 def capacity(context: Context) -> CapacityCurve:
     """Questions 2 and 3."""
     return measure_curve(context.replays, context.step)
 
 
 def geometric_capacities(floor: int, working_set: int, points: int = POINTS) -> list[int]:
-    """Capacities from ``floor`` to ``working_set``, both exact, in equal ratios between.
+    """Capacities from ``floor`` to ``working_set``, both exact, in equal ratios.
 
     Equal neighbours (a log whose floor is its working set) are listed once.
 
@@ -119,7 +119,7 @@ def geometric_capacities(floor: int, working_set: int, points: int = POINTS) -> 
 
 
 def elasticities(capacities: Sequence[int], costs: Sequence[int]) -> list[float | None]:
-    """Percent of cost removed a percent of memory added, step by step; the first has none.
+    """Percent of cost removed per percent of memory added, step by step; None for the first.
 
     Examples
     --------

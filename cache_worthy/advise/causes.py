@@ -1,26 +1,26 @@
 """Why the hit rate is no higher: every block that was not a hit, by one named cause.
 
-The part that no cache saves (missing from question 1's ceiling) is divided by why its blocks were
-new, the rest at the recommended capacity is what left before it came again. A request's parts are
-ranges of its path, so the causes share nothing and leave nothing out:
+What no cache can save (missing from question 1's ceiling) is divided by why its blocks were new;
+the other misses at the recommended capacity were evicted before they were needed again. Each cause
+of a request is a range of its path, so the causes are disjoint and complete:
 
-* ``shorter_than_a_block``: new, in a prompt of one block and fewer tokens than it has (engines that
-  cache full blocks only never hit it; here a block counts as whole).
-* ``tool_order``: new, and would have been a hit had the tools of every prompt stood in the order in
-  which the same tools came first: the log is counted again with them so.
+* ``shorter_than_a_block``: new, in a prompt shorter than one block (engines that cache full blocks
+  only never hit it; here it counts as a whole block).
+* ``tool_order``: new, but a hit if every prompt listed its tools in the order in which the same
+  tools came first: the log is counted again with them in that order.
 * ``near_identical_start``: the first block is new and near-identical to an earlier one
   (:mod:`cache_worthy.logs.evidence` says when). All that such a request had to compute is counted,
-  so it is a limit: how much of it would be shared without the difference cannot be known.
+  so this is an upper limit: how much would be shared without the difference cannot be known.
 * ``new_start``: the first block is new, and nothing more is known: a first occurrence.
-* ``new_below``: new below a prefix that was known: a first occurrence too.
-* ``evicted``: known, and not in the cache any more: reuse beyond the capacity's horizon.
+* ``new_below``: new below a known prefix: a first occurrence too.
+* ``evicted``: known, but no longer in the cache: the capacity is too small for this reuse.
 
-Where a log has no prompts, only block ids, the second and third cannot be told from a first
-occurrence and count as such; the report says so.
+In a log without prompts, with block ids only, the second and third cannot be told from a first
+occurrence and count as one; the report says so.
 
 Evidence: rank 2, the causes sum to the compulsory cost and to the replay's total, raised here, and
-the count with tools in their first order is that of a log written so (tests); rank 4, logs computed
-by hand, text and tools included (tests).
+the count with tools in their first order equals that of a log written in that order (tests); rank
+4, logs computed by hand, text and tools included (tests).
 """
 
 from __future__ import annotations
@@ -34,17 +34,13 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import MISSES, Quantities, Quantity
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
-
-NEW = ("shorter_than_a_block", "tool_order", "near_identical_start", "new_start", "new_below")
-EVICTED = "evicted"
 
 NAMES = {
     "shorter_than_a_block": "prompt shorter than a block",
@@ -56,114 +52,81 @@ NAMES = {
 }
 """In words."""
 
+EVICTED = "evicted"
+NEW = tuple(name for name in NAMES if name != EVICTED)
+
 Compared = Literal["text", "tokens", "text and tokens", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause.
-
-    Attributes
-    ----------
-    name : str
-    known : bool
-        Whether the log has what tells this cause from a first occurrence.
-    requests : int
-        With a block of this cause.
-    blocks : int
-    cost : int
-        FLOPs.
-    fraction : float
-        Of the prefill cost without a cache.
-    example_record : int or None
-        1-based, of the request with the largest part, the earliest of equals.
-    example_block, example_token : int or None
-        Where its part begins: blocks and tokens above.
-    """
+    """One cause."""
 
     name: str
     known: bool
+    """Whether the log has what tells this cause from a first occurrence."""
     requests: int
+    """Requests with a block of this cause."""
     blocks: int
     cost: int
+    """FLOPs."""
     fraction: float
+    """Of the prefill cost without a cache."""
     example_record: int | None
+    """1-based, of the request with the largest part, the earliest of equals."""
     example_block: int | None
+    """Blocks above its part."""
     example_token: int | None
+    """Tokens above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Two near-identical beginnings, for an example.
-
-    Attributes
-    ----------
-    record : int
-        1-based, of the first request of this cause that begins so.
-    requests : int
-        Requests of this cause that begin like one earlier prompt but for such a stretch.
-    position : int
-        Characters (tokens where the log has tokens) before the first difference, in the prompt as
-        rendered.
-    unit : {"characters", "tokens"}
-    before, earlier, later : str or None
-        Text before the difference and after it in either; None where it may not be shown.
-    """
+    """An example of two near-identical beginnings."""
 
     record: int
+    """1-based, of the first request of this cause that begins so."""
     requests: int
+    """Requests of this cause that begin like one earlier prompt except for a short stretch."""
     position: int
+    """Characters (tokens where the log has tokens) before the first difference, in the prompt as
+    rendered."""
     unit: Literal["characters", "tokens"]
     before: str | None
+    """Text before the difference; None where it may not be shown."""
     earlier: str | None
+    """Text from the difference on in the earlier prompt."""
     later: str | None
+    """The same in the later prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """The missing parts of the ceiling and of the recommended capacity.
-
-    Attributes
-    ----------
-    uncached_cost : int
-        Prefill FLOPs without a cache, of which the fractions are.
-    compared : {"text", "tokens", "text and tokens", "nothing"}
-        What of the prompts could be compared.
-    given_up : bool
-        Whether comparing first blocks ended early, for want of any match.
-    prompts_with_tools : int
-    tools_not_compared : bool
-        Whether there were more lists of tools than are told apart.
-    new : tuple of Cause
-        No cache saves it; the sum is ``missing_cost``.
-    missing_cost : int
-    missing_fraction : float
-        One less the ceiling.
-    policy : str
-    capacity_bytes : int or None
-        The recommended capacity; None where question 1 ended the run.
-    evicted : Cause or None
-    missing_there_cost : int or None
-        What is paid there: ``missing_cost`` and what ``evicted`` costs.
-    missing_there_fraction : float or None
-    beginning : Beginning or None
-        The most frequent of the near-identical ones.
-    """
+    """Misses by cause: of an unlimited cache, and at the recommended capacity."""
 
     uncached_cost: int
+    """Prefill FLOPs without a cache; fractions are shares of it."""
     compared: Compared
+    """What of the prompts could be compared."""
     given_up: bool
+    """Whether comparing first blocks ended early because nothing matched."""
     prompts_with_tools: int
     tools_not_compared: bool
+    """Whether there were more lists of tools than are compared."""
     new: tuple[Cause, ...]
+    """What no cache saves; the costs sum to ``missing_cost``."""
     missing_cost: int
     missing_fraction: float
+    """One minus the ceiling."""
     policy: str
     capacity_bytes: int | None
+    """The recommended capacity; None if question 1 ended the run."""
     evicted: Cause | None
     missing_there_cost: int | None
+    """The cost there: ``missing_cost`` plus the cost of ``evicted``."""
     missing_there_fraction: float | None
     beginning: Beginning | None
+    """The most frequent near-identical beginning."""
 
 
 def _compare(document: Reader) -> Quantities:
@@ -177,7 +140,7 @@ def _compare(document: Reader) -> Quantities:
         yield MISSES, Quantity(NAMES.get(name, name), "share", share)
 
 
-@section(
+@Section(
     "causes",
     wants=("capacity",),
     title="Why",
@@ -187,61 +150,23 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def causes(context: Context, curve: CapacityCurve | None) -> Causes | None:
-    """Why the hit rate is no higher; at the recommended capacity where there is one."""
+    """Why the hit rate is no higher; at the recommended capacity if there is one."""
     result = None
     if curve is not None:
         result = context.replays.run(BASELINE, curve.recommended_bytes)
-    counted = Counted(
-        forest=context.forest,
-        table=context.cost.cumulative(context.forest.depth),
-        paths=context.paths,
-        tokens=context.lengths,
-        block_tokens=context.log.block_tokens,
-        known=context.known,
-        evidence=context.log.evidence,
-    )
-    return measure_causes(counted, result, context.options.show_text)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A log as its causes are counted.
-
-    Attributes
-    ----------
-    forest : Forest
-    table : sequence of int
-        Cumulative cost by depth.
-    paths : sequence of sequence of (int or str)
-        Block ids, request by request, as read.
-    tokens : sequence of int
-        Prompt length of every request.
-    block_tokens : int
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
-    evidence : Evidence
-        Kept while reading.
-    """
-
-    forest: Forest
-    table: Sequence[int]
-    paths: Sequence[Sequence[BlockId]]
-    tokens: Sequence[int]
-    block_tokens: int
-    known: Sequence[int]
-    evidence: Evidence
+    return measure_causes(context, result)
 
 
 class _Parts:
     """Ranges of blocks of one cause."""
 
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
+    def __init__(self, context: Context) -> None:
+        self._costs, self._block_tokens = context.costs, context.log.block_tokens
         self.requests = self.blocks = self.cost = self.largest = 0
         self.example: tuple[int, int] | None = None
 
     def add(self, request: int, begin: int, end: int) -> None:
-        cost = self._counted.table[end] - self._counted.table[begin]
+        cost = self._costs[end] - self._costs[begin]
         self.requests += 1
         self.blocks += end - begin
         self.cost += cost
@@ -260,22 +185,14 @@ class _Parts:
             fraction=self.cost / uncached,
             example_record=None if record is None else record + 1,
             example_block=block,
-            example_token=None if block is None else block * self._counted.block_tokens,
+            example_token=None if block is None else block * self._block_tokens,
         )
 
 
-def measure_causes(
-    counted: Counted, result: Outcome | None, show_text: bool = True
-) -> Causes | None:
-    """Divide what had to be computed by cause; None where there is nothing to compute.
+def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
+    """Divide the computed blocks by cause; None if nothing had to be computed.
 
-    Parameters
-    ----------
-    counted : Counted
-    result : Outcome or None
-        The replay at the recommended capacity, where there is one.
-    show_text : bool
-        Whether characters of prompts may stand in the result.
+    ``result`` is the replay at the recommended capacity, if there is one.
 
     Raises
     ------
@@ -285,31 +202,35 @@ def measure_causes(
 
     Notes
     -----
-    Time: requests; block references once more where tools were reordered.
+    Time: requests; all block references if tools were reordered.
     """
-    cost, evidence = counted.table.__getitem__, counted.evidence
-    uncached = sum(map(cost, counted.forest.length))
+    evidence, costs = context.log.evidence, context.costs
+    uncached = context.forest.recomputed(costs)
     if not uncached:
         return None
-    compulsory = uncached - sum(map(cost, counted.known))
-    parts, alike = _new(counted)
+    compulsory = context.forest.recomputed(costs, context.known)
+    parts, alike = _new(context)
     if sum(part.cost for part in parts.values()) != compulsory:
         raise InvariantError(f"causes of new blocks do not sum to the compulsory {compulsory}")
     evicted = total = None
     if result is not None:
-        part, total = _evicted(counted, result), result.total_cost
+        part, total = _evicted(context, result), result.total_cost
         if compulsory + part.cost != total:
             raise InvariantError(f"causes do not sum to the recompute {total}")
         evicted = part.cause(EVICTED, known=True, uncached=uncached)
-    unknown = _not_told(evidence)
+    compared = _compared(evidence)
+    told = {
+        "tool_order": evidence.tools.prompts > 0,
+        "near_identical_start": compared != "nothing",
+    }
     return Causes(
         uncached_cost=uncached,
-        compared=_compared(evidence),
+        compared=compared,
         given_up=evidence.preambles.given_up,
         prompts_with_tools=evidence.tools.prompts,
         tools_not_compared=evidence.tools.full,
         new=tuple(
-            part.cause(name, known=name not in unknown, uncached=uncached)
+            part.cause(name, known=told.get(name, True), uncached=uncached)
             for name, part in parts.items()
         ),
         missing_cost=compulsory,
@@ -319,21 +240,21 @@ def measure_causes(
         evicted=evicted,
         missing_there_cost=total,
         missing_there_fraction=None if total is None else total / uncached,
-        beginning=_beginning(alike, evidence.preambles.examples, show_text),
+        beginning=_beginning(alike, evidence.preambles.examples, context.options.show_text),
     )
 
 
-def _new(counted: Counted) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
-    """The new parts of the requests by cause; near-identical starts with their examples' numbers."""
-    parts = {name: _Parts(counted) for name in NEW}
-    known, paths, evidence = counted.known, counted.paths, counted.evidence
+def _new(context: Context) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
+    """The new parts by cause; the requests with a near-identical start, each with its example."""
+    parts = {name: _Parts(context) for name in NEW}
+    known, paths, evidence = context.known, context.paths, context.log.evidence
     alike = evidence.preambles.alike
     found: list[tuple[int, int]] = []
     other = known_in_first_order(paths, evidence) if evidence.reordered else known
-    for request, (end, begin) in enumerate(zip(counted.forest.length, known, strict=True)):
+    for request, (end, begin) in enumerate(zip(context.forest.length, known, strict=True)):
         if begin == end:
             continue
-        if end == 1 and counted.tokens[request] < counted.block_tokens:
+        if end == 1 and context.lengths[request] < context.log.block_tokens:
             parts["shorter_than_a_block"].add(request, begin, end)
             continue
         ordered = min(max(other[request], begin), end)
@@ -349,11 +270,11 @@ def _new(counted: Counted) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
     return parts, found
 
 
-def _evicted(counted: Counted, result: Outcome) -> _Parts:
-    """What had been in the cache and left before it came again."""
-    require_sums(counted.forest, counted.table, known=counted.known, result=result)
-    part = _Parts(counted)
-    for request, (begin, end) in enumerate(zip(result.matched, counted.known, strict=True)):
+def _evicted(context: Context, result: Outcome) -> _Parts:
+    """Blocks that were evicted before they were requested again."""
+    require_sums(context.forest, context.costs, known=context.known, result=result)
+    part = _Parts(context)
+    for request, (begin, end) in enumerate(zip(result.matched, context.known, strict=True)):
         if begin < end:
             part.add(request, begin, end)
     return part
@@ -366,19 +287,10 @@ def _compared(evidence: Evidence) -> Compared:
     return "text" if evidence.texts else "tokens" if evidence.tokens else "nothing"
 
 
-def _not_told(evidence: Evidence) -> frozenset[str]:
-    """The causes that nothing in the log tells from a first occurrence."""
-    told = {
-        "tool_order": evidence.tools.prompts > 0,
-        "near_identical_start": _compared(evidence) != "nothing",
-    }
-    return frozenset(name for name, is_told in told.items() if not is_told)
-
-
 def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence) -> list[int]:
-    """Per request the blocks seen before, were all tools in the order in which they came first.
+    """Per request the known blocks if all tools were in the order in which they came first.
 
-    The ids of prompts cut from text are chained hashes: an id stands for all up to it.
+    Ids of prompts cut from text are chained hashes: an id stands for the whole prefix.
     """
     reordered = evidence.reordered
     seen: set[BlockId] = set()
@@ -394,9 +306,9 @@ def known_in_first_order(paths: Sequence[Sequence[BlockId]], evidence: Evidence)
 def _beginning(
     requests: Sequence[tuple[int, int]], examples: Sequence[Divergence], show_text: bool
 ) -> Beginning | None:
-    """The example that stands for the most requests, of equals the earliest.
+    """The example of the most requests; the earliest if several have as many.
 
-    ``requests``: their places and the numbers of their examples, -1 for none.
+    ``requests`` are their positions with the number of their example, or -1.
     """
     counts = Counter(number for _, number in requests if number >= 0)
     if not counts:

@@ -1,8 +1,8 @@
 """How long an empty cache takes to warm up, and what that does to the hit rate.
 
-*Cold start* (Easton and Fagin 1978): counted from an empty cache. The *warm half* is the second
-half of the same replay, served by the cache that the first half left. Three definitions of a hit
-rate are in use and differ by several points, so all are given.
+A *cold* rate (Easton and Fagin 1978) is counted from an empty cache. The *warm half* is the second
+half of the same replay, which starts with the cache that the first half left. Three definitions of
+a hit rate are in use and differ by several points, so all three are given.
 
 Evidence: rank 1, the cold rates of an unlimited cache on the conversation and synthetic traces;
 rank 4, logs computed by hand (tests).
@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.policy_table import Policies, PolicyTable
+from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import SINGLE_REQUESTS, Quantities, Quantity, at_recommended
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
-from cache_worthy.measure.replays import BASELINE, Replays
+from cache_worthy.advise.section import Section
+from cache_worthy.advise.workload import share
+from cache_worthy.measure.replays import BASELINE
 from cache_worthy.sim.errors import InvariantError
 
 TOLERANCE_PERCENT = 5
-"""Within this percentage of the steady rate counts as there."""
+"""A rate within this percentage of the steady rate counts as steady."""
 
 WINDOW = 1000
-"""Requests a rate is taken over, as vLLM's own hit rate counter does; at most a twentieth of a log."""
+"""Requests in the window of a rate, as in vLLM's hit rate counter; at most a twentieth of a log."""
 
 RATES = (
     "block: matched over referenced blocks; token: prompt tokens in matched blocks over prompt "
@@ -51,34 +52,25 @@ class HitRates:
 
 @dataclass(frozen=True, slots=True)
 class ColdStart:
-    """One capacity.
-
-    Attributes
-    ----------
-    label : str
-        "floor", "recommended", "yours", "working set", several joined by a comma.
-    fraction, bytes, blocks
-        The capacity.
-    cold : HitRates
-        Of all requests, from an empty cache.
-    warm : HitRates
-        Of the second half of them.
-    third_quarter, fourth_quarter : float or None
-        Block rates: how steady the second half is in itself.
-    reached_after, settled_after : int or None
-        Requests served by then; None for never.
-    """
+    """One capacity."""
 
     label: str
+    """"floor", "recommended", "yours", "working set", or several of them joined by commas."""
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     cold: HitRates
+    """Of all requests, from an empty cache."""
     warm: HitRates
+    """Of the second half of them."""
     third_quarter: float | None
+    """Block rate; together with the next, it shows how steady the second half is."""
     fourth_quarter: float | None
     reached_after: int | None
+    """Requests served by then; None for never."""
     settled_after: int | None
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +95,7 @@ def _compare(document: Reader) -> Quantities:
     yield SINGLE_REQUESTS, Quantity("requests until warm", "count", row.number("reached_after"))
 
 
-@section(
+@Section(
     "coldstart",
     needs=("policy_table",),
     title="Cold start",
@@ -112,126 +104,78 @@ def _compare(document: Reader) -> Quantities:
     compare=_compare,
 )
 def coldstart(context: Context, policies: Policies) -> ColdStarts:
-    """How long an empty cache takes to warm up."""
-    return measure_coldstart(
-        context.replays,
-        policies.table,
-        known=context.known,
-        tokens=context.lengths,
-        block_tokens=context.log.block_tokens,
-    )
+    """Hit rates and warm-up time at every labelled capacity and at the working set.
 
-
-def measure_coldstart(
-    replays: Replays,
-    policies: PolicyTable,
-    *,
-    known: Sequence[int],
-    tokens: Sequence[int],
-    block_tokens: int,
-) -> ColdStarts:
-    """Hit rates and time to the steady state, at the floor, the recommendation, the user's own
-    capacity and the working set.
-
-    Parameters
-    ----------
-    replays : Replays
-    policies : PolicyTable
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`: what the working set's cache matches.
-    tokens : sequence of int
-        Prompt length of every request.
-    block_tokens : int
-
-    Notes
-    -----
     Time: requests, per capacity.
 
     Raises
     ------
     InvariantError
-        If a larger one of these caches matches fewer blocks than the working set allows.
+        If a cache matches more blocks than one that holds the whole working set.
     """
-    forest = replays.forest
-    half, window = forest.requests // 2, max(1, min(WINDOW, forest.requests // 20))
-    labelled = {row.bytes: row.label for row in policies.rows if row.label}
+    replays, known, requests = context.replays, context.known, context.forest.requests
+    window = max(1, min(WINDOW, requests // 20))
+    labelled = {row.bytes: row.label for row in policies.table.rows if row.label}
     whole = replays.working_set
     labelled[whole] = ", ".join(filter(None, (labelled.get(whole, ""), "working set")))
     rows = []
-    for capacity in sorted(labelled):
+    for capacity, label in sorted(labelled.items()):
         matched = known if capacity == whole else replays.run(BASELINE, capacity).matched
         if sum(matched) > sum(known):
             raise InvariantError(f"{capacity} bytes match more blocks than were ever repeated")
-        hits = [min(m * block_tokens, t) for m, t in zip(matched, tokens, strict=True)]
-        served = _Served(blocks=forest.length, matched=matched, tokens=tokens, hits=hits)
-        rows.append(
-            served.row(
-                window,
-                label=labelled[capacity],
-                fraction=capacity / whole,
-                bytes=capacity,
-                blocks=capacity // replays.size.block,
-            )
-        )
+        rows.append(_row(context, matched, window, of=(label, capacity)))
     return ColdStarts(
         policy=BASELINE,
         rates=RATES,
         rule=RULE,
         window_requests=window,
-        half_requests=half,
+        half_requests=requests // 2,
         rows=tuple(rows),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """The requests of one replay: blocks and tokens, all and matched."""
+def _row(
+    context: Context, matched: Sequence[int], window: int, *, of: tuple[str, int]
+) -> ColdStart:
+    """Rates and warm-up at one capacity; ``of`` is its label and its bytes."""
+    blocks, lengths, n = context.forest.length, context.lengths, context.forest.requests
+    half = n // 2
+    last = n - (n - half) // 2
+    size = context.log.block_tokens
+    served = [min(m * size, t) for m, t in zip(matched, lengths, strict=True)]
 
-    blocks: Sequence[int]
-    matched: Sequence[int]
-    tokens: Sequence[int]
-    hits: Sequence[int]
+    def rate(begin: int, end: int) -> float | None:
+        return share(sum(matched[begin:end]), sum(blocks[begin:end]))
 
-    def block_rate(self, begin: int, end: int) -> float | None:
-        """Of requests [begin, end)."""
-        return _share(sum(self.matched[begin:end]), sum(self.blocks[begin:end]))
-
-    def rates(self, begin: int) -> HitRates:
-        """From a request on, by all three definitions."""
-        hits, tokens = self.hits[begin:], self.tokens[begin:]
+    def rates(begin: int) -> HitRates:
+        hits, tokens = served[begin:], lengths[begin:]
         shares = [h / t for h, t in zip(hits, tokens, strict=True) if t]
         return HitRates(
-            block=self.block_rate(begin, len(self.blocks)),
-            token=_share(sum(hits), sum(tokens)),
+            block=rate(begin, n),
+            token=share(sum(hits), sum(tokens)),
             request=sum(shares) / len(shares) if shares else None,
         )
 
-    def row(
-        self, window: int, *, label: str, fraction: float, bytes: int, blocks: int
-    ) -> ColdStart:
-        """The rates and the time to the steady one, under the name of the capacity."""
-        requests = len(self.blocks)
-        half = requests // 2
-        last = requests - (requests - half) // 2
-        reached, settled = settling(self.matched, self.blocks, window)
-        return ColdStart(
-            label=label,
-            fraction=fraction,
-            bytes=bytes,
-            blocks=blocks,
-            cold=self.rates(0),
-            warm=self.rates(half),
-            third_quarter=self.block_rate(half, last),
-            fourth_quarter=self.block_rate(last, requests),
-            reached_after=reached,
-            settled_after=settled,
-        )
+    label, capacity = of
+    reached, settled = settling(matched, blocks, window)
+    return ColdStart(
+        label=label,
+        fraction=capacity / context.replays.working_set,
+        bytes=capacity,
+        blocks=capacity // context.size.block,
+        cold=rates(0),
+        warm=rates(half),
+        third_quarter=rate(half, last),
+        fourth_quarter=rate(last, n),
+        reached_after=reached,
+        settled_after=settled,
+    )
 
 
 def settling(
     matched: Sequence[int], blocks: Sequence[int], window: int
 ) -> tuple[int | None, int | None]:
-    """After how many requests the block rate reaches the steady one, and after how many it stays.
+    """After how many requests the block rate reaches the steady rate, and after how many it stays.
 
     Parameters
     ----------
@@ -243,7 +187,7 @@ def settling(
     Returns
     -------
     reached, settled : int or None
-        By ``RULE``; None for never, or where the second half has no hit to be steady at.
+        By ``RULE``; None for never, or if the second half has no hits.
 
     Notes
     -----
@@ -266,7 +210,8 @@ def settling(
         return None, None
 
     def near(first: int, end: int) -> bool:
-        """Whether the rate of requests [first, end) is within the tolerance; no block is."""
+        """Whether the rate of requests [first, end) is within the tolerance; true without
+        blocks."""
         hits, whole = (m[end] - m[first]) * steady_blocks, (b[end] - b[first]) * steady_hits
         return 100 * abs(hits - whole) <= TOLERANCE_PERCENT * whole
 
@@ -280,7 +225,3 @@ def settling(
     if reached is not None and near(half, last) and near(last, n):
         settled = next((end for end in chain([reached], there) if near(end, half)), None)
     return reached, settled
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

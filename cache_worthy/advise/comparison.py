@@ -43,25 +43,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One quantity.
-
-    Attributes
-    ----------
-    unit : {"count", "bytes", "share", "ratio", "words"}
-    a, b : int, float, str or None
-        None where a document does not have it.
-    change : float or None
-        Of shares b - a, of other numbers b / a - 1.
-    beyond : bool or None
-        Beyond the spread of both logs; None where nothing is known of it.
-    """
+    """One quantity."""
 
     name: str
     unit: Unit
     a: int | float | str | None
+    """None where the document does not have it."""
     b: int | float | str | None
     change: float | None
+    """Of shares b - a, of other numbers b / a - 1."""
     beyond: bool | None
+    """Beyond the spread of both logs; None where nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,41 +66,28 @@ class ComparedSection:
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """What the capacity that one log asks for costs on the other, under the curve's policy.
-
-    Attributes
-    ----------
-    asked_by, on : {"A", "B"}
-    bytes : int
-    low, high : float or None
-        Cost over compulsory at the measured capacities around it; None where it is below the floor.
-    text : str
-    """
+    """What the capacity that one log asks for costs on the other, under the curve's policy."""
 
     asked_by: str
     on: str
     bytes: int
     low: float | None
+    """Least cost over compulsory at the measured capacities around it; None below the floor."""
     high: float | None
+    """The largest."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both analyses.
-
-    Attributes
-    ----------
-    settings : tuple of Setting
-        What was chosen otherwise.
-    changes : tuple of str
-        What came out otherwise, a sentence each.
-    """
+    """Both analyses."""
 
     a: Side
     b: Side
     settings: tuple[Setting, ...]
+    """What was chosen otherwise."""
     changes: tuple[str, ...]
+    """What came out otherwise, a sentence each."""
     sections: tuple[ComparedSection, ...]
     crossed: tuple[Crossed, ...]
     pins: SharedPins
@@ -197,7 +176,7 @@ def quantities(document: Reader) -> Quantities:
     """What the sections of an analysis give to compare of one document."""
     found: dict[str, dict[str, Quantity]] = {title: {} for title in TITLES}
     for section in sections.SECTIONS:
-        for title, quantity in section.compare(document):
+        for title, quantity in section.quantities(document):
             found.setdefault(title, {})[quantity.name] = quantity
     return found
 

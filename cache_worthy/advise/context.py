@@ -1,4 +1,4 @@
-"""What every section measures: one log under one set of options, each derived thing made once."""
+"""What sections measure: one log under one set of options; everything derived is computed once."""
 
 from __future__ import annotations
 
@@ -19,78 +19,56 @@ from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import Forest, forest_of
 from cache_worthy.sim.radix.policies import EvictionPolicy
 from cache_worthy.sim.trace import BlockId, paths_of
-from cache_worthy.workers import Workers
+from cache_worthy.workers import SERIAL, Workers
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may choose.
-
-    Attributes
-    ----------
-    model : Model
-    capacity : callable or None
-        ``capacity(distinct_blocks, block_bytes)`` in bytes, or None.
-    own_policies : mapping of str to callable
-        Factories of the user's policies by display name.
-    top_pins : int
-    skip : frozenset of str
-        Sections to leave out, by their names in ``sections.SECTIONS``.
-    cost_curve : CostCurve or None
-        A measured member of the sensitivity band.
-    sample : float or None
-        Estimate from this share of the log's subtrees.
-    engine : {"generic", "sglang", "vllm"}
-    gpu_gib : float or None
-        Memory of the GPUs of one replica together.
-    sglang_version : str or None
-    show_text : bool
-        Whether a few characters of prompts may stand in the result.
-    """
+    """What a user may choose."""
 
     model: Model = DEFAULT_MODEL
     capacity: Callable[[int, int], int | None] | None = None
+    """``capacity(distinct_blocks, block_bytes)`` in bytes, or None."""
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
+    """Factories of the user's policies by display name."""
     top_pins: int = 5
     skip: frozenset[str] = frozenset()
+    """Sections to leave out, by their names in ``sections.SECTIONS``."""
     cost_curve: CostCurve | None = None
+    """A measured member of the sensitivity band."""
     sample: float | None = None
+    """Estimate from this share of the log's subtrees."""
     engine: Engine = "generic"
     gpu_gib: float | None = None
+    """Memory of the GPUs of one replica together."""
     sglang_version: str | None = None
     show_text: bool = True
+    """Whether the result may quote a few characters of prompts."""
 
 
 class Context:
-    """A log and what the sections share of it, made when first asked for.
+    """A log and what the sections share, each computed when first used.
 
-    Attributes
-    ----------
-    log : Log
-    options : Options
-    step : callable
-        Told what is being done.
-    workers : Workers
-    skippable : tuple of str
-        The sections that ``--skip`` can name; a sample answers none of them.
+    ``step`` is called with progress messages; ``skippable`` are the sections that ``--skip`` can name,
+    none of which a sample can answer.
     """
 
     def __init__(
         self,
         log: Log,
-        options: Options,
+        options: Options | None = None,
         *,
-        step: Callable[[str], None],
-        workers: Workers,
-        skippable: Iterable[str],
+        step: Callable[[str], None] = lambda text: None,
+        workers: Workers = SERIAL,
+        skippable: Iterable[str] = (),
     ) -> None:
         self.log = log
-        self.options = options
+        self.options = options or Options()
         self.step = step
         self.workers = workers
         self.skippable = tuple(skippable)
-        self.size = BlockSize(options.model, log.block_tokens)
-        self.cost = BlockCost(options.model, log.block_tokens)
+        self.size = BlockSize(self.options.model, log.block_tokens)
+        self.cost = BlockCost(self.options.model, log.block_tokens)
 
     @cached_property
     def paths(self) -> Sequence[Sequence[BlockId]]:
@@ -104,6 +82,11 @@ class Context:
         return forest_of(self.log.requests)
 
     @cached_property
+    def costs(self) -> Sequence[int]:
+        """FLOPs of a path of 0, 1, ... blocks."""
+        return self.cost.cumulative(self.forest.depth)
+
+    @cached_property
     def lengths(self) -> Sequence[int]:
         """Tokens of every prompt."""
         requests = self.log.requests
@@ -113,7 +96,7 @@ class Context:
 
     @cached_property
     def known(self) -> Sequence[int]:
-        """Per request the blocks of its path that an earlier one had."""
+        """Per request the blocks of its path that an earlier request had."""
         return known_blocks(self.forest)
 
     @cached_property
@@ -124,7 +107,7 @@ class Context:
         return self.options.capacity(self.forest.distinct, self.size.block)
 
     @cached_property
-    def members(self) -> tuple[CostMember, ...]:
+    def members(self) -> Sequence[CostMember]:
         """The cost functions of the sensitivity band; the first is the chosen model."""
         return family(
             self.options.model,

@@ -22,10 +22,11 @@ class CostMember:
 def family(
     model: Model, block_tokens: int, *, depth: int, curve: CostCurve | None = None
 ) -> tuple[CostMember, ...]:
-    """The members: the model, its attention share halved, doubled and gone, both shipped models.
+    """The members: the model, the model with its attention share halved, doubled and removed, both
+    shipped models.
 
-    b is even for every model, so its half is an integer. A shipped model that is the chosen one in
-    all but name is listed once.
+    b is even for every model, so its half is an integer. A shipped model that differs from the
+    chosen one only by name is left out.
 
     Raises
     ------

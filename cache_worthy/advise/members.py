@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cache_worthy.advise.capacity import CapacityCurve, CapacityPoint, measure_curve
+from cache_worthy.advise.capacity import CapacityCurve, measure_curve
+from cache_worthy.advise.context import Context
 from cache_worthy.advise.family import CostMember
 from cache_worthy.advise.pin import Pin, measure_pins
 from cache_worthy.advise.policy_table import (
@@ -22,120 +23,87 @@ from cache_worthy.measure.replays import Replays
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """One capacity of the policy table under one member.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the working set, as in the policy table.
-    cost_ratios : dict of str to float or None
-        By policy, over that member's compulsory cost.
-    best : str
-        Cheapest policy; the baseline when it ties.
-    saving_fraction : float
-        Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
-        it costs more.
-    """
+    """One capacity of the policy table under one member."""
 
     fraction: float
+    """Of the working set, as in the policy table."""
     cost_ratios: dict[str, float | None]
+    """By policy, over that member's compulsory cost."""
     best: str
+    """Cheapest policy; the baseline if it ties."""
     saving_fraction: float
+    """Against the baseline, of ``PolicyBand.candidate``, or of ``best`` without one; negative where
+    it costs more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The answers under one cost function.
-
-    Attributes
-    ----------
-    name : str
-    linear, quadratic : int or None
-        a and b in FLOPs; None for a measured curve, whose unit is the user's.
-    block_bytes : int
-    ceiling : float or None
-    worth_caching : bool
-    recommended_fraction, recommended_bytes, recommended_cost_ratio
-        Question 3 under this member; None where question 1 ended the run.
-    rows : tuple of MemberRow
-        Question 5, at the capacities of the policy table.
-    top_pin : int or None
-        First record of the prefix that protects most; None without a shared prefix.
-    top_pin_depth : int or None
-        Blocks above that prefix.
-    top_pin_protected_fraction : float or None
-    """
+    """The answers under one cost function."""
 
     name: str
     linear: int | None
+    """a in FLOPs; None for a measured curve, whose unit is the user's."""
     quadratic: int | None
+    """b, likewise."""
     block_bytes: int
     ceiling: float | None
     worth_caching: bool
     recommended_fraction: float | None
+    """Question 3 under this member; None if question 1 ended the run."""
     recommended_bytes: int | None
     recommended_cost_ratio: float | None
     rows: tuple[MemberRow, ...]
+    """Question 5, at the capacities of the policy table."""
     top_pin: int | None
+    """First record of the prefix that protects most; None without a shared prefix."""
     top_pin_depth: int | None
+    """Blocks above that prefix."""
     top_pin_protected_fraction: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the analysis answered, and every cost function is asked again.
-
-    Attributes
-    ----------
-    replays : Replays
-    points : sequence of CapacityPoint
-        Of the capacity curve.
-    table : PolicyTable
-    """
-
-    replays: Replays
-    points: Sequence[CapacityPoint]
-    table: PolicyTable
-
-
-@dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers under one cost function; all but the first None where question 1 ended the run."""
+    """The answers under one cost function; only ``worth`` if question 1 ended the run."""
 
     of: CostMember
     worth: Worth
-    curve: CapacityCurve | None
-    table: PolicyTable | None
-    top: Pin | None
+    curve: CapacityCurve | None = None
+    table: PolicyTable | None = None
+    top: Pin | None = None
 
 
 def answers(
-    of: CostMember, mine: Replays, asked: Asked | None, step: Callable[[str], None]
+    context: Context,
+    of: CostMember,
+    mine: Replays,
+    *,
+    curve: CapacityCurve | None,
+    table: PolicyTable | None,
 ) -> Answers:
-    """Ask again: ``mine`` are the replays under this cost function."""
+    """Answer again, at the capacities of ``curve`` and ``table``, from replays under this cost."""
     worth = judge(mine.uncached_cost, mine.compulsory_cost)
-    if asked is None:
-        return Answers(of=of, worth=worth, curve=None, table=None, top=None)
+    if curve is None or table is None:
+        return Answers(of, worth)
 
     def told(text: str) -> None:
-        step(f"sensitivity, {of.name}: {text}")
+        context.step(f"sensitivity, {of.name}: {text}")
 
     def scaled(capacity: int) -> int:
-        """As many blocks, in bytes."""
-        return capacity * of.size.block // asked.replays.size.block
+        """The same number of blocks, in bytes."""
+        return capacity * of.size.block // context.size.block
 
-    pins = measure_pins(mine.forest, of.size, of.cost, uncached_cost=mine.uncached_cost, top=1).pins
+    pins = measure_pins(mine, top=1).pins
     return Answers(
-        of=of,
-        worth=worth,
-        curve=measure_curve(mine, told, [scaled(p.bytes) for p in asked.points]),
-        table=measure_policies(mine, [(scaled(r.bytes), r.label) for r in asked.table.rows], told),
+        of,
+        worth,
+        curve=measure_curve(mine, told, [scaled(p.bytes) for p in curve.points]),
+        table=measure_policies(mine, [(scaled(r.bytes), r.label) for r in table.rows], told),
         top=pins[0] if pins else None,
     )
 
 
 def member(answers: Answers, table: PolicyTable | None) -> Member:
-    """What the document says of them; savings are those of the policies that ``table`` names."""
+    """The answers as the document has them; savings are of the policies that ``table`` names."""
     of, curve, top = answers.of, answers.curve, answers.top
     rows: tuple[MemberRow, ...] = ()
     if table is not None and answers.table is not None:
@@ -166,10 +134,10 @@ def member(answers: Answers, table: PolicyTable | None) -> Member:
 
 
 def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
-    """The table, naming of the policies that tie for the cheapest one that no member disagrees with.
+    """The table, in which a tie for the cheapest is resolved by the other members.
 
-    A tie under the model is a tie by chance of its coefficients: to name the first of the list would
-    advise one policy while another costs no more under any member.
+    A tie under one model is an accident of its coefficients; the first policy of the list may cost
+    more than another under every other member.
     """
     rows = []
     for n, row in enumerate(table.rows):
@@ -179,7 +147,7 @@ def agreed(table: PolicyTable, theirs: Sequence[PolicyTable]) -> PolicyTable:
 
 
 def always_cheapest(theirs: Sequence[PolicyRow], baseline: str) -> str | None:
-    """The policy that is cheapest under every member; the baseline first, None without one."""
+    """The policy that is cheapest under every member, preferably the baseline; else None."""
     common = set.intersection(*({c.policy for c in r.cells if c.cheapest} for r in theirs))
     order = [baseline, *(c.policy for c in theirs[0].cells)]
     return next((p for p in order if p in common), None)

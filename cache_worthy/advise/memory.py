@@ -1,4 +1,4 @@
-"""Bytes of KV cache as the memory flags of a serving engine."""
+"""Bytes of KV cache as the memory flags of a server."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Engine = Literal["generic", "sglang", "vllm"]
 ENGINES: tuple[Engine, ...] = ("generic", "sglang", "vllm")
 
 GPU_SHARE = 0.9
-"""Of the GPU for weights and KV cache, when asking what fits: near both engines' defaults (vLLM
-0.92, SGLang chosen by the server near 0.88)."""
+"""Share of the GPU for weights and KV cache when asking what fits: near the defaults of both
+servers (vLLM 0.92, SGLang about 0.88, which it computes)."""
 
 VLLM_BLOCK_TOKENS = 16
 """vLLM's default block size; hybrid models may force a larger one."""
 
 DEFAULT_FRACTION: Mapping[str, float] = {"vllm": 0.92, "sglang": 0.88}
-"""Of the GPU that each engine takes unless told otherwise; SGLang's server computes its own."""
+"""Share of the GPU that each server takes by default; SGLang computes its own."""
 
 CONTEXT_TOKENS: Mapping[Model, int] = {
     MODELS[name]: 131_072 for name in ("Llama-3.1-8B", "Llama-3.1-70B")
@@ -30,65 +30,43 @@ CONTEXT_TOKENS: Mapping[Model, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The KV bytes that the verdict is about, as flags of the engine.
-
-    Attributes
-    ----------
-    recommended_bytes : int
-        Of question 3.
-    asked_bytes : int or None
-        The user's own capacity.
-    kv_bytes, kv_tokens : int
-        What the flags are for: the user's capacity; without one the recommendation, or what the
-        GPU has room for if that is less.
-    weights_bytes : int
-        Two bytes a parameter.
-    floor_bytes : int
-        Of question 2.
-    gpu_bytes : int or None
-        As given by the user.
-    room_bytes : int or None
-        What 90 percent of the GPU leaves for KV after the weights (may be negative).
-    fraction : float or None
-        (weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size
-        or room for it.
-    fits : bool or None
-        Whether that room holds ``floor_bytes``.
-    holds : bool or None
-        Whether it holds ``kv_bytes``.
-    default_fraction : float
-        What the engine takes by itself, near enough.
-    default_holds : bool or None
-        Whether that is enough, so that there is nothing to set.
-    max_model_len : int or None
-        What vLLM must be told so that it starts on ``kv_tokens`` alone; None where nothing need
-        be said, or nothing can.
-    flags : tuple of str
-        What to type; alternatives of each other. Where the default holds it, only what the
-        default needs to start.
-    minimum : tuple of str
-        Where the default holds it: the least that the flags may be set to.
-    left_out : tuple of str
-        What the translation does not know.
-    """
+    """The KV bytes that the verdict is about, as flags of the server."""
 
     recommended_bytes: int
+    """Of question 3."""
     asked_bytes: int | None
+    """The user's own capacity."""
     kv_bytes: int
+    """What the flags are for: the user's capacity, else the recommendation, or what fits on the GPU
+    if that is less."""
     kv_tokens: int
     weights_bytes: int
+    """Two bytes a parameter."""
     floor_bytes: int
+    """Of question 2."""
     gpu_bytes: int | None
+    """As given by the user."""
     room_bytes: int | None
+    """What 90 percent of the GPU leaves for KV after the weights (may be negative)."""
     fraction: float | None
+    """(weights + ``kv_bytes``) / GPU memory, rounded up to two decimals; None without a GPU size,
+    or if it does not fit."""
     fits: bool | None
+    """Whether ``floor_bytes`` fit there."""
     holds: bool | None
+    """Whether ``kv_bytes`` fit there."""
     default_fraction: float
+    """What the server takes by default, approximately."""
     default_holds: bool | None
+    """Whether that is enough, so that there is nothing to set."""
     max_model_len: int | None
+    """What vLLM needs to start with ``kv_tokens``; None if it needs nothing, or cannot start."""
     flags: tuple[str, ...]
+    """What to type: alternatives. If the default is enough, only what it needs to start."""
     minimum: tuple[str, ...]
+    """If the default is enough: the least values of the flags."""
     left_out: tuple[str, ...]
+    """What the translation does not know."""
 
 
 def weights_bytes(model: Model) -> int:
@@ -97,87 +75,69 @@ def weights_bytes(model: Model) -> int:
 
 
 def gpu_room(model: Model, gpu_gib: float) -> int:
-    """Bytes for KV that `GPU_SHARE` of the memory leaves after the weights; may be negative."""
+    """Bytes for KV cache in `GPU_SHARE` of the memory after the weights; may be negative."""
     return int(GPU_SHARE * gpu_gib * 2**30) - weights_bytes(model)
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What is asked of the memory, in bytes of KV cache.
-
-    Attributes
-    ----------
-    asked : int or None
-        The user's own capacity.
-    recommended, floor : int
-        Of questions 3 and 2.
-    longest : int
-        Tokens of the deepest request, prompt and output.
-    """
-
-    asked: int | None
-    recommended: int
-    floor: int
-    longest: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """What the GPU holds: fields of :class:`Memory`; ``full`` where it is all that the GPU has."""
-
-    target: int
-    gpu: int | None = None
-    room: int | None = None
-    fraction: float | None = None
-    fits: bool | None = None
-    holds: bool | None = None
-    default_holds: bool | None = None
-    full: bool = False
-
-    @property
-    def keeps_default(self) -> bool:
-        """Whether there is nothing to set."""
-        return bool(self.default_holds) and not self.full
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    """What to type, the least of it, and what to know of the length: fields of :class:`Memory`."""
-
-    flags: tuple[str, ...] = ()
-    minimum: tuple[str, ...] = ()
-    max_model_len: int | None = None
-    sentence: str | None = None
-
-
 def measure_memory(
-    engine: Engine, size: BlockSize, demand: Demand, *, gpu_gib: float | None
+    engine: Engine,
+    size: BlockSize,
+    *,
+    recommended: int,
+    floor: int,
+    asked: int | None,
+    longest: int,
+    gpu_gib: float | None,
 ) -> Memory:
-    """Bytes as flags.
+    """Bytes as flags; ``longest`` is in tokens, of the longest request with its output.
 
-    The fraction counts weights and KV only: exactly what SGLang's static fraction means, a lower
-    bound of vLLM's, which must also cover activations.
+    The fraction counts weights and KV only: this is SGLang's static fraction, and a lower bound of
+    vLLM's, which also covers activations.
     """
-    fit = _fit(engine, size.model, demand, gpu_gib=gpu_gib)
-    found = _vllm(size, demand, fit) if engine == "vllm" else _sglang(fit)
+    model = size.model
+    target = recommended if asked is None else asked
+    gpu = room = fraction = fits = holds = default_holds = None
+    full = False  # where it is all that the GPU has
+    if gpu_gib is not None:
+        gpu, room = int(gpu_gib * 2**30), gpu_room(model, gpu_gib)
+        fits = room >= floor
+        if fits and asked is None:
+            target = min(recommended, room)
+        holds = fits and target <= room
+        if holds:
+            fraction = math.ceil(100 * (weights_bytes(model) + target) / gpu) / 100
+            default_holds = fraction <= DEFAULT_FRACTION[engine]
+            full = room == target < recommended
+    length = sentence = None
+    if engine == "vllm" and holds is not False:
+        length, sentence = _model_length(model, _tokens(target, size), longest)
+    share = DEFAULT_FRACTION[engine] if full and engine == "vllm" else fraction
+    blocks = None if full or holds is False else -(-_tokens(target, size) // VLLM_BLOCK_TOKENS)
+    exact = _typed(engine, share, blocks=blocks, length=length)
+    start: tuple[str, ...] = ()
+    keep = bool(default_holds) and not full
+    if keep and room is not None and engine == "vllm":
+        # The default leaves a little more than this room, and may still be too short.
+        start = _length_flag(_model_length(model, _tokens(room, size), longest)[0])
     return Memory(
-        recommended_bytes=demand.recommended,
-        asked_bytes=demand.asked,
-        kv_bytes=fit.target,
-        kv_tokens=_tokens(fit.target, size),
-        weights_bytes=weights_bytes(size.model),
-        floor_bytes=demand.floor,
-        gpu_bytes=fit.gpu,
-        room_bytes=fit.room,
-        fraction=fit.fraction,
-        fits=fit.fits,
-        holds=fit.holds,
+        recommended_bytes=recommended,
+        asked_bytes=asked,
+        kv_bytes=target,
+        kv_tokens=_tokens(target, size),
+        weights_bytes=weights_bytes(model),
+        floor_bytes=floor,
+        gpu_bytes=gpu,
+        room_bytes=room,
+        fraction=fraction,
+        fits=fits,
+        holds=holds,
         default_fraction=DEFAULT_FRACTION[engine],
-        default_holds=fit.default_holds,
-        max_model_len=found.max_model_len,
-        flags=found.flags,
-        minimum=found.minimum,
-        left_out=_left_out(engine, size.model, demand, sentence=found.sentence),
+        default_holds=default_holds,
+        max_model_len=length,
+        flags=start if keep else exact,
+        minimum=exact if keep else (),
+        left_out=_left_out(engine, model, "the recommendation" if asked is None else "this size")
+        + (() if sentence is None else (sentence,)),
     )
 
 
@@ -185,64 +145,27 @@ def _tokens(bytes_: int, size: BlockSize) -> int:
     return bytes_ * size.block_tokens // size.block
 
 
-def _fit(engine: Engine, model: Model, demand: Demand, *, gpu_gib: float | None) -> _Fit:
-    """Whether the GPU holds it; without a GPU the demand alone."""
-    target = demand.recommended if demand.asked is None else demand.asked
-    if gpu_gib is None:
-        return _Fit(target)
-    gpu, room = int(gpu_gib * 2**30), gpu_room(model, gpu_gib)
-    fits = room >= demand.floor
-    if fits and demand.asked is None:
-        target = min(demand.recommended, room)
-    if not fits or target > room:
-        return _Fit(target, gpu=gpu, room=room, fits=fits, holds=False)
-    fraction = math.ceil(100 * (weights_bytes(model) + target) / gpu) / 100
-    return _Fit(
-        target=target,
-        gpu=gpu,
-        room=room,
-        fraction=fraction,
-        fits=True,
-        holds=True,
-        default_holds=fraction <= DEFAULT_FRACTION[engine],
-        full=room == target < demand.recommended,
-    )
+def _length_flag(length: int | None) -> tuple[str, ...]:
+    return () if length is None else (f"--max-model-len {length}",)
 
 
-def _sglang(fit: _Fit) -> _Flags:
-    if fit.fraction is None:
-        return _Flags()
-    flag = (f"--mem-fraction-static {fit.fraction:.2f}",)
-    return _Flags(minimum=flag) if fit.keeps_default else _Flags(flags=flag)
-
-
-def _vllm(size: BlockSize, demand: Demand, fit: _Fit) -> _Flags:
-    if fit.holds is False:
-        return _Flags()
-    length, sentence = _model_length(size.model, _tokens(fit.target, size), demand.longest)
-    tail = "" if length is None else f" --max-model-len {length}"
-    if fit.full:
-        flags = (f"--gpu-memory-utilization {DEFAULT_FRACTION['vllm']:.2f}{tail}",)
-        return _Flags(flags=flags, max_model_len=length, sentence=sentence)
-    exact = []
-    if fit.fraction is not None:
-        exact.append(f"--gpu-memory-utilization {fit.fraction:.2f}{tail}")
-    blocks = -(-_tokens(fit.target, size) // VLLM_BLOCK_TOKENS) + 1  # block 0 is the server's own
-    exact.append(f"--num-gpu-blocks-override {blocks}{tail}")
-    if not fit.keeps_default or fit.room is None:
-        return _Flags(flags=tuple(exact), max_model_len=length, sentence=sentence)
-    # The default leaves a little more than this room, and may still be too short.
-    most, _ = _model_length(size.model, _tokens(fit.room, size), demand.longest)
-    start = () if most is None else (f"--max-model-len {most}",)
-    return _Flags(flags=start, minimum=tuple(exact), max_model_len=length, sentence=sentence)
-
-
-def _left_out(
-    engine: Engine, model: Model, demand: Demand, *, sentence: str | None
+def _typed(
+    engine: Engine, fraction: float | None, *, blocks: int | None, length: int | None
 ) -> tuple[str, ...]:
+    """What to type for a fraction of the GPU or a number of blocks, where they are known."""
+    if engine == "sglang":
+        return () if fraction is None else (f"--mem-fraction-static {fraction:.2f}",)
+    found = []
+    if fraction is not None:
+        found.append(f"--gpu-memory-utilization {fraction:.2f}")
+    if blocks is not None:
+        found.append(f"--num-gpu-blocks-override {blocks + 1}")  # block 0 is the server's own
+    return tuple(" ".join((flag, *_length_flag(length))) for flag in found)
+
+
+def _left_out(engine: Engine, model: Model, whose: str) -> tuple[str, ...]:
     """What the translation does not know."""
-    whose = "the recommendation" if demand.asked is None else "this size"
-    left_out = [
+    return (
         "weights are taken as two bytes a parameter"
         + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
         "activations, CUDA graphs and the framework itself need room beyond this"
@@ -251,20 +174,13 @@ def _left_out(
             f"{whose} serves one request at a time: requests in service together, and what they "
             "generate, take their tokens from the same pool, so add them"
         ),
-    ]
-    return (*left_out, *([] if sentence is None else [sentence]))
+    )
 
 
 def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, str | None]:
-    """``--max-model-len`` where the cache is smaller than the model's context, and what to know.
+    """``--max-model-len`` for a cache of so many tokens, if the model's context is longer.
 
-    Parameters
-    ----------
-    model : Model
-    tokens : int
-        That the cache holds.
-    longest : int
-        Of the deepest request, prompt and output.
+    Also a sentence on what that means for the user.
     """
     refusal = "vLLM does not start when the KV cache is smaller than one request of the full length"
     context, length = CONTEXT_TOKENS.get(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS

@@ -1,64 +1,31 @@
-"""What a server can be told to do, and which of it to choose."""
+"""What a server can be told to do, and which option to choose."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOption:
-    """One thing that can be set on the engine, or that it does by itself.
-
-    Attributes
-    ----------
-    label : str
-        As the table shows it.
-    flag : str or None
-        What to type; None where there is nothing to type.
-    default : bool
-        What the engine does unless told otherwise.
-    total_cost : tuple of int
-        Recompute at each capacity of the table.
-    cost_ratio : tuple of float or None
-        Over the compulsory minimum.
-    token_hit_rate : tuple of float or None
-        By token, cold, whole log.
-    note : str
-        What the reader must know about this row, or "".
-    """
+    """One option of a server, or what it does without options."""
 
     label: str
+    """As the table shows it."""
     flag: str | None
+    """What to type; None if there is nothing to type."""
     default: bool
+    """What the server does unless told otherwise."""
     total_cost: tuple[int, ...]
+    """FLOPs recomputed at each capacity of the table."""
     cost_ratio: tuple[float | None, ...]
+    """Over the compulsory minimum."""
     token_hit_rate: tuple[float | None, ...]
+    """By token, cold, whole log."""
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A log as a server sees it.
-
-    Attributes
-    ----------
-    forest : Forest
-    lengths, priorities : sequence of int
-        Prompt tokens and priority of each request.
-    block_tokens : int
-    from_text : bool
-        Whether the blocks were cut here, so that another ``--block-size`` can be asked for.
-    """
-
-    forest: Forest
-    lengths: Sequence[int]
-    priorities: Sequence[int]
-    block_tokens: int
-    from_text: bool
+    """What the reader must know about this row, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +42,11 @@ class Offer:
 class Choice:
     """What to run, and what it saves against the default: fields of ``EngineAdvice``."""
 
+    server: str
     best: str
     verdict: str
     type_this: str | None
+    pins: str
     saving_cost: int = 0
     saving_fraction: float = 0.0
+    tail_cost_ratio: float | None = None

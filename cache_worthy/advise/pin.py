@@ -1,6 +1,6 @@
-"""Question 6: shared prefixes worth holding resident.
+"""Question 6: shared prefixes worth pinning.
 
-A static node referenced ``refs`` times is computed once at least; holding it protects at most
+A static node referenced ``refs`` times is computed at least once; pinning it protects at most
 ``(refs - 1) * cost``. Every block belongs to one node, so the protections of all nodes sum to the
 log's avoidable recompute exactly (checked in ``measure_pins``).
 """
@@ -12,53 +12,40 @@ from dataclasses import dataclass
 
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload
-from cache_worthy.sim.cost import BlockSize, DepthFn
+from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import Forest
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One shared prefix.
-
-    Attributes
-    ----------
-    references : int
-        Requests that contain it.
-    depth : int
-        Blocks above it.
-    blocks : int
-        Blocks of its own.
-    subtree_blocks : int
-        Blocks at or below it.
-    first_request : int
-        1-based position in the log of the first request that contains it.
-    last_block_id : int or str
-        Id in the log of its deepest block.
-    pin_bytes : int
-        KV to hold, ancestors included: a prefix whose own prefix left is unreachable.
-    protected_cost : int
-        ``(references - 1) * cost`` in FLOPs, a ceiling.
-    protected_fraction : float
-        Of the log's avoidable recompute.
-    """
+    """One shared prefix."""
 
     references: int
+    """Requests that contain it."""
     depth: int
+    """Blocks above it."""
     blocks: int
+    """Blocks of its own."""
     subtree_blocks: int
+    """Blocks at or below it."""
     first_request: int
+    """1-based position in the log of the first request that contains it."""
     last_block_id: int | str
+    """Id in the log of its deepest block."""
     pin_bytes: int
+    """KV cache that it takes, ancestors included: a prefix is of no use without its own prefix."""
     protected_cost: int
+    """At most this many FLOPs: ``(references - 1) * cost``."""
     protected_fraction: float
+    """Of the log's avoidable recompute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The best prefixes to hold, and what they do together (ancestors counted once)."""
+    """The best prefixes to pin, and what they protect together (ancestors counted once)."""
 
     avoidable_cost: int
     candidates: int
@@ -69,22 +56,10 @@ class Pins:
     pins: tuple[Pin, ...]
 
 
-@section(
-    "pin",
-    needs=("workload",),
-    title="Pin",
-    place=130,
-    compare=nothing,
-)
+@Section("pin", needs=("workload",), title="Pin", place=130, compare=nothing)
 def pin(context: Context, workload: Workload) -> Pins:
     """Question 6."""
-    return measure_pins(
-        context.forest,
-        context.size,
-        context.cost,
-        uncached_cost=workload.uncached_cost,
-        top=context.options.top_pins,
-    )
+    return measure_pins(context.replays, context.options.top_pins)
 
 
 def node_protection(forest: Forest, costs: list[int]) -> dict[int, int]:
@@ -97,7 +72,7 @@ def node_protection(forest: Forest, costs: list[int]) -> dict[int, int]:
 
 
 def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
-    """The ``top`` shared static nodes that protect most, dearest first; ties to the lower number.
+    """The ``top`` shared static nodes that protect most, in this order; ties by number.
 
     Parameters
     ----------
@@ -108,9 +83,7 @@ def top_prefixes(protection: dict[int, int], top: int) -> list[int]:
     return heapq.nsmallest(top, protection, key=lambda n: (-protection[n], n))
 
 
-def measure_pins(
-    forest: Forest, size: BlockSize, cost: DepthFn, *, uncached_cost: int, top: int
-) -> Pins:
+def measure_pins(replays: Replays, top: int) -> Pins:
     """Rank the shared prefixes of a log. Time: nodes times log nodes.
 
     Raises
@@ -118,10 +91,9 @@ def measure_pins(
     InvariantError
         If the protections do not sum to the avoidable recompute.
     """
-    table = cost.cumulative(forest.depth)
-    protection = node_protection(forest, table)
-    compulsory = sum(n * (table[d] - table[d - 1]) for d, n in forest.depths.items())
-    avoidable = uncached_cost - compulsory
+    forest, block = replays.forest, replays.size.block
+    protection = node_protection(forest, replays.costs)
+    avoidable = replays.uncached_cost - replays.compulsory_cost
     protected = sum(protection.values())
     if protected != avoidable:
         raise InvariantError(f"pins protect {protected}, avoidable is {avoidable}")
@@ -146,10 +118,10 @@ def measure_pins(
     return Pins(
         avoidable_cost=avoidable,
         candidates=len(protection),
-        together_bytes=sum(forest.end[n] - forest.start[n] for n in held) * size.block,
+        together_bytes=sum(forest.end[n] - forest.start[n] for n in held) * block,
         together_protected_cost=together,
         together_protected_fraction=together / avoidable if avoidable else 0.0,
-        together_fraction_of_prefill=together / uncached_cost if uncached_cost else 0.0,
+        together_fraction_of_prefill=together / replays.uncached_cost if avoidable else 0.0,
         pins=tuple(
             Pin(
                 references=forest.refs[n],
@@ -158,7 +130,7 @@ def measure_pins(
                 subtree_blocks=below[n],
                 first_request=first[n],
                 last_block_id=forest.block_ids[forest.last_block[n]],
-                pin_bytes=forest.end[n] * size.block,
+                pin_bytes=forest.end[n] * block,
                 protected_cost=protection[n],
                 protected_fraction=protection[n] / avoidable,
             )

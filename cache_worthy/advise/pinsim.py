@@ -1,13 +1,13 @@
-"""Pins, simulated: what holding the top prefixes gains at a capacity, and what it costs the rest.
+"""Pins, simulated: what pinning the top prefixes saves at a capacity, and what it costs the rest.
 
-Two replays under one policy at one capacity, with the prefixes of question 6 held once loaded and
-without. Their memory is taken from the same capacity, so the other blocks have less room.
+Two replays under one policy at one capacity, without pins and with the prefixes of question 6
+pinned once loaded. Pins take their memory from the same capacity, so less is left for other blocks.
 
-What the pinned blocks gain is at most the ceiling of question 6: each of them is paid once with
-the pins, and at most once a request without. The whole gain has no such bound: under policies
-other than lru less room can by chance cost the rest less (a counterexample is in the tests).
+The pinned blocks save at most the ceiling of question 6: each is computed once with the pins, and
+at most once per request without. The total saving has no such bound: under policies other than lru
+the other blocks may happen to cost less in less memory (a counterexample is in the tests).
 
-Evidence: rank 2, that gain and the compulsory price of the pinned blocks are checked here; rank 4,
+Evidence: rank 2, the saving and the compulsory cost of the pinned blocks are checked here; rank 4,
 a log computed by hand; the replay itself: ``tests/sim/radix/test_pinned.py``.
 """
 
@@ -20,7 +20,7 @@ from cache_worthy.advise.context import Context
 from cache_worthy.advise.pin import Pins, node_protection, top_prefixes
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.errors import InvariantError
@@ -38,73 +38,53 @@ class Change:
 
     @property
     def saved(self) -> int:
-        """What the pins save; negative for what they cost."""
+        """What the pins save; negative if they cost more."""
         return self.before - self.after
 
 
 @dataclass(frozen=True, slots=True)
 class PinGain:
-    """The two replays compared.
-
-    Attributes
-    ----------
-    total : Change
-        All requests; the sum of ``pinned`` and ``rest``.
-    pinned, rest : Change
-        Recompute of the pinned blocks and of all others.
-    outside : Change
-        Of the requests that go through no pinned block.
-    outside_requests : int
-    saved_cost : int
-        FLOPs of all recompute; negative where pinning costs.
-    saved_fraction : float
-        Of the recompute without pins.
-    of_ceiling : float or None
-        ``saved_cost`` over what question 6 gives as its ceiling.
-    """
+    """The two replays compared."""
 
     total: Change
+    """All requests; the sum of ``pinned`` and ``rest``."""
     pinned: Change
+    """Recompute of the pinned blocks."""
     rest: Change
+    """Recompute of all other blocks."""
     outside: Change
+    """Of the requests without a pinned block."""
     outside_requests: int
     saved_cost: int
+    """FLOPs over all requests; negative if pinning costs more."""
     saved_fraction: float
+    """Of the recompute without pins."""
     of_ceiling: float | None
+    """``saved_cost`` as a share of the ceiling of question 6."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinSim:
-    """The simulation of question 6.
-
-    Attributes
-    ----------
-    policy : str
-    label : str
-        "yours" or "recommended".
-    bytes, blocks
-        The capacity.
-    prefixes : int
-    pinned_bytes, need_bytes : int
-        What the pins take, and the least capacity that serves the log beside them.
-    gain : PinGain or None
-        None where that does not fit.
-    verdict : str
-        In words.
-    """
+    """The simulation of question 6."""
 
     policy: str
     label: str
+    """"yours" or "recommended"."""
     bytes: int
+    """The capacity."""
     blocks: int
     prefixes: int
     pinned_bytes: int
+    """Memory of the pins."""
     need_bytes: int
+    """The least capacity that serves the log with them."""
     gain: PinGain | None
+    """None if that does not fit."""
     verdict: str
+    """In words."""
 
 
-@section(
+@Section(
     "pinsim",
     needs=("pin", "policy_table"),
     title="Pins simulated",
@@ -113,74 +93,36 @@ class PinSim:
     compare=nothing,
 )
 def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
-    """Question 6, simulated at the capacity that verdicts are about."""
-    return measure_pinsim(
-        context.replays,
-        context.known,
-        pins,
-        top=context.options.top_pins,
-        capacity=policies.chosen,
-        label="recommended" if policies.yours is None else "yours",
-    )
+    """Replay with and without the pins of question 6, at the capacity that verdicts are about.
 
-
-def pin_policy(replays: Replays) -> str:
-    """The user's own policy (the first), else the deployed default.
-
-    One that names its victims itself cannot be told what to hold and is passed over.
-    """
-    own = (name for name in replays.factories if name not in POLICIES)
-    return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
-
-
-def measure_pinsim(
-    replays: Replays,
-    known: Sequence[int],
-    pins: Pins,
-    *,
-    top: int,
-    capacity: int,
-    label: str,
-) -> PinSim:
-    """Replay with and without the ``top`` prefixes of question 6 held.
-
-    Parameters
-    ----------
-    replays : Replays
-    known : sequence of int
-        Of :func:`~cache_worthy.measure.per_request.known_blocks`.
-    pins : Pins
-        Question 6, for its ceiling.
-    top : int
-    capacity : int
-        Bytes.
-    label : str
-
-    Notes
-    -----
     Time: one replay.
 
     Raises
     ------
     InvariantError
-        If a pinned block was paid for twice, or the pinned blocks gain more than the ceiling.
+        If a pinned block was computed twice, or the pinned blocks save more than the ceiling.
     """
-    forest = replays.forest
-    nodes = top_prefixes(node_protection(forest, replays.costs), top)
-    held = _Held(*hold(forest, nodes))
-    need = held_floor(forest, held.nodes, depths=held.depths, size_fn=replays.size)
+    replays, forest, capacity = context.replays, context.forest, policies.chosen
+    nodes = top_prefixes(node_protection(forest, replays.costs), context.options.top_pins)
+    held, depths = hold(forest, nodes)
+    need = held_floor(forest, held, depths=depths, size_fn=replays.size)
     policy = pin_policy(replays)
     gain = None
     if need <= capacity:
         runs = (replays.run(policy, capacity), replays.run_pinned(policy, capacity, nodes))
         for run in runs:
-            require_sums(forest, replays.costs, known=known, result=run)
-        gain = _gain(replays, held, runs, ceiling=pins.together_protected_cost)
+            require_sums(forest, replays.costs, known=context.known, result=run)
+        once = sum(
+            replays.costs[forest.end[n]] - replays.costs[forest.start[n]]
+            for n in range(forest.nodes)
+            if held[n]
+        )
+        gain = _gain(replays, depths, runs, once=once, ceiling=pins.together_protected_cost)
     return PinSim(
         policy=policy,
-        label=label,
+        label="recommended" if policies.yours is None else "yours",
         bytes=capacity,
-        blocks=capacity // replays.size.block,
+        blocks=capacity // context.size.block,
         prefixes=len(nodes),
         pinned_bytes=pins.together_bytes,
         need_bytes=need,
@@ -189,27 +131,35 @@ def measure_pinsim(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """Which static nodes are held, and per request the blocks of its path that are."""
+def pin_policy(replays: Replays) -> str:
+    """The user's own policy (the first), else the deployed default.
 
-    nodes: Sequence[int]
-    depths: Sequence[int]
+    A policy that chooses victims itself cannot be told what to keep and is passed over.
+    """
+    own = (name for name in replays.factories if name not in POLICIES)
+    return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
 
 
-def _gain(replays: Replays, held: _Held, runs: tuple[Outcome, Outcome], *, ceiling: int) -> PinGain:
-    """The replay without the pins and the one with them, compared."""
-    forest, table, depths = replays.forest, replays.costs, held.depths
+def _gain(
+    replays: Replays,
+    depths: Sequence[int],
+    runs: tuple[Outcome, Outcome],
+    *,
+    once: int,
+    ceiling: int,
+) -> PinGain:
+    """The replay without the pins and the one with them, compared.
+
+    ``depths`` are the pinned blocks of each request's path; ``once`` is the cost of all pins, once.
+    """
+    lengths, table = replays.forest.length, replays.costs
     inside, outside = [], []
     for run in runs:
-        missed = zip(depths, run.matched, strict=True)
-        inside.append(sum(table[d] - table[m] for d, m in missed if d > m))
-        requests = zip(forest.length, depths, run.matched, strict=True)
+        requests = list(zip(lengths, depths, run.matched, strict=True))
+        inside.append(sum(table[d] - table[m] for _, d, m in requests if d > m))
         outside.append(sum(table[n] - table[m] for n, d, m in requests if not d))
     total = Change(runs[0].total_cost, runs[1].total_cost)
     pinned = Change(inside[0], inside[1])
-    nodes = (n for n in range(forest.nodes) if held.nodes[n])
-    once = sum(table[forest.end[n]] - table[forest.start[n]] for n in nodes)
     if pinned.after != once:
         raise InvariantError(f"the pinned blocks cost {pinned.after}, each of them once {once}")
     if pinned.saved > ceiling:

@@ -9,7 +9,7 @@ from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
 from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 
 
@@ -29,7 +29,7 @@ def _compare(document: Reader) -> Quantities:
 
 
 def _at(document: Reader, fraction: float, row: Reader | None) -> Quantities:
-    """The quantities of one column of the table, None where it is not there."""
+    """The quantities of one column of the table; None if there is no such column."""
     yield POLICY, _cheapest(document, row, f"cheapest at {fraction:.0%}")
     cells = [] if row is None else row.rows("cells")
     costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
@@ -56,7 +56,7 @@ def _ties(document: Reader, size: int) -> frozenset[str] | None:
     return None
 
 
-@section(
+@Section(
     "policy",
     needs=("policy_table",),
     wants=("band",),
@@ -65,7 +65,7 @@ def _ties(document: Reader, size: int) -> frozenset[str] | None:
     compare=_compare,
 )
 def policy(context: Context, policies: Policies, band: Band | None) -> PolicyTable:
-    """The table, naming of the policies that tie for the cheapest those that the band names."""
+    """The table, in which a tie for the cheapest policy is resolved by the band."""
     table = policies.table
     if band is None or band.policy is None:
         return table

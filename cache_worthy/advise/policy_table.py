@@ -1,4 +1,4 @@
-"""Every policy at the capacities that matter: what question 5 is answered from."""
+"""Every policy at the capacities that matter, from which question 5 is answered."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.memory import gpu_room
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
 
 FRACTIONS = (0.02, 0.05, 0.10, 0.25)
-"""Capacities of the table beside the floor, the recommendation and the user's own."""
+"""Capacities of the table besides the floor, the recommendation and the user's own."""
 
 WORTH_CHANGING = 0.01
-"""A policy that saves a smaller share of recompute is no reason to change a flag."""
+"""A policy that saves a smaller share of recompute is not worth a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,33 +37,22 @@ class PolicyCell:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """All policies at one capacity, and the verdict.
-
-    Attributes
-    ----------
-    fraction, bytes, blocks
-        The capacity.
-    label : str
-        "floor", "recommended", "yours", several joined by a comma, or "".
-    best : str
-        The cheapest policy; the baseline when it ties, and of others that tie one that is cheapest
-        across the sensitivity band, where there is one.
-    saving_cost : int
-        FLOPs that ``best`` saves against the baseline.
-    saving_fraction : float
-        Of the baseline's total recompute.
-    verdict : str
-        In words.
-    """
+    """All policies at one capacity, and the verdict."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     label: str
+    """"floor", "recommended", "yours", several of them joined by commas, or ""."""
     best: str
+    """The cheapest policy; in a tie the baseline, then one that is cheapest across the band."""
     saving_cost: int
+    """FLOPs that ``best`` saves against the baseline."""
     saving_fraction: float
+    """Of the baseline's total recompute."""
     verdict: str
+    """In words."""
     cells: tuple[PolicyCell, ...]
 
 
@@ -80,24 +69,17 @@ class PolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The table under the chosen model alone.
-
-    Attributes
-    ----------
-    table : PolicyTable
-        Of policies that tie for the cheapest it names the first.
-    yours : int or None
-        The user's own capacity in bytes, or what the GPU given has room for.
-    chosen : int
-        The capacity that verdicts are about: ``yours``, else the recommended one.
-    """
+    """The table under the chosen model alone."""
 
     table: PolicyTable
+    """In a tie for the cheapest it names the first."""
     yours: int | None
+    """The user's own capacity in bytes, or what fits on the user's GPU."""
     chosen: int
+    """The capacity that verdicts are about: ``yours``, else the recommended one."""
 
 
-@section("policy_table", needs=("workload", "capacity"), shown=False)
+@Section("policy_table", needs=("workload", "capacity"), shown=False)
 def policy_table(context: Context, workload: Workload, curve: CapacityCurve) -> Policies:
     """Replay every policy at the capacities of the table."""
     replays, options = context.replays, context.options
@@ -126,7 +108,7 @@ def change_to(row: PolicyRow) -> str | None:
 
 
 def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRow:
-    """The row naming ``best`` where it is worth changing to and ties with the policy named so far."""
+    """The row, naming ``best`` if it is worth changing to and ties with the policy named so far."""
     cheapest = [cell.policy for cell in row.cells if cell.cheapest]
     if best is None or best not in cheapest or change_to(row) in (None, best):
         return row
@@ -142,9 +124,9 @@ def table_capacities(
     yours: int | None,
     least: str = "floor",
 ) -> list[tuple[int, str]]:
-    """Capacities of the table with their labels, ascending, those under the floor left out.
+    """Capacities of the table from the floor up, with their labels.
 
-    ``least`` is what the least of them is called.
+    ``least`` is the label of the least.
     """
     labels: dict[int, list[str]] = {floor: [least]}
     for fraction in FRACTIONS:
@@ -162,7 +144,7 @@ def measure_policies(
     capacities: Sequence[tuple[int, str]],
     step: Callable[[str], None] = lambda text: None,
 ) -> PolicyTable:
-    """Replay every policy at every capacity, given with its label."""
+    """Replay every policy at every capacity; capacities come with their labels."""
     pairs = [(name, capacity) for capacity, _ in capacities for name in replays.factories]
     replays.ahead(pairs, step, "policy table")
     return PolicyTable(

@@ -1,14 +1,14 @@
-"""The quantities of a document that ``compare`` sets beside those of another.
+"""The quantities of a document that ``compare`` compares with those of another.
 
 A quantity comes with what its own log says of its spread: its values in the halves of the log and
-under the cost functions of the sensitivity band. What most sections need to give theirs is here.
+under the cost functions of the sensitivity band. Helpers of most sections are here.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,49 +26,36 @@ SINGLE_REQUESTS = "SINGLE REQUESTS under lru at the recommended capacity"
 MISSES = "WHY NO HIT, as a share of the uncached prefill cost"
 
 TITLES = (WORKLOAD, CAPACITY, RECOVERABLE, POLICY, SINGLE_REQUESTS, MISSES)
-"""Heads in this order; those that a section adds follow."""
+"""Headings in order; those that a section adds follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value of one document.
-
-    Attributes
-    ----------
-    name : str
-    unit : {"count", "bytes", "share", "ratio", "words"}
-    value : int, float, str or None
-    spread : tuple of float, frozenset of str or None
-        From the least to the largest value, or the names, that its own log allows; None where
-        nothing is known of it.
-    answer : str
-        The beginning of a sentence that says how it changed, for the answers; else "".
-    """
+    """A value of one document."""
 
     name: str
     unit: Unit
     value: Value
     spread: Spread | None = field(default=None, kw_only=True)
+    """Range of the value, or the possible names, by its own log; None if unknown."""
     answer: str = field(default="", kw_only=True)
+    """For an answer, the beginning of the sentence on its change; else ""."""
 
 
 Quantities = Iterable[tuple[str, Quantity]]
-"""Each under the head that it stands under."""
+"""Each with its heading."""
 
 Compare = Callable[[Reader], Quantities]
-"""The quantities that a section has in a document, where it may be null."""
+"""The quantities of a section in a document, in which the section may be null."""
 
 
 def nothing(document: Reader) -> Quantities:
-    """Of a section whose figures are the spread of others, or are compared otherwise."""
+    """For a section whose figures are the spread of others, or are compared elsewhere."""
     return ()
 
 
-def plain(
-    document: Reader, *, section: str, title: str, result: type
-) -> Iterator[tuple[str, Quantity]]:
+def plain(here: Reader | None, title: str, result: type) -> Quantities:
     """The fields of a section's result that are numbers."""
-    here = document.maybe(section)
     if here is None or not dataclasses.is_dataclass(result):
         return
     hints = typing.get_type_hints(result)
@@ -79,7 +66,7 @@ def plain(
 
 
 def unit_of(field: str) -> Unit:
-    """The unit that the name of a field tells.
+    """The unit of a field, by its name.
 
     Examples
     --------
@@ -97,26 +84,26 @@ def spread(value: float | None, *others: Iterable[float | None]) -> tuple[float,
 
 
 def halves(document: Reader, name: str) -> list[float | None]:
-    """A figure of each half of the log."""
+    """A value for each half of the log."""
     splits = document.maybe("splits")
     parts = [] if splits is None else splits.rows("parts")
     return [part.number(name) for part in parts if part.text("name").startswith("half")]
 
 
 def members(document: Reader, name: str) -> list[float | None]:
-    """A figure under each cost function of the sensitivity band."""
+    """A value under each cost function of the sensitivity band."""
     band = document.maybe("band")
     return [] if band is None else [member.number(name) for member in band.rows("members")]
 
 
 def recommended(document: Reader) -> int | None:
-    """The recommended capacity in bytes; None where question 1 ended the run."""
+    """The recommended capacity in bytes; None if question 1 ended the run."""
     curve = document.maybe("capacity")
     return None if curve is None else curve.integer("recommended_bytes")
 
 
 def at_recommended(document: Reader, section: str, rows: str) -> Reader | None:
-    """The row of a section at the recommended capacity; None where there is none."""
+    """The row of a section at the recommended capacity; None if there is none."""
     here, size = document.maybe(section), recommended(document)
     found = [] if here is None else here.rows(rows)
     return next((row for row in found if row.integer("bytes") == size), None)

@@ -14,7 +14,7 @@ LARGEST = 10**30
 
 
 class Reader:
-    """A place in a document; whatever is not there, or of another kind, is a usage error."""
+    """A place in a document; anything missing or of another type is a usage error."""
 
     def __init__(self, file: str, value: object, place: str = "") -> None:
         self.file = file
@@ -25,7 +25,7 @@ class Reader:
         return UsageError(f"{self.file}: no whole analyze document: {what}: expected {expected}")
 
     def get(self, *names: str) -> Reader:
-        """A field, or one inside of it."""
+        """A field, possibly nested."""
         here = self
         for name in names:
             place = f"{here.place}.{name}".lstrip(".")
@@ -35,7 +35,7 @@ class Reader:
         return here
 
     def maybe(self, name: str) -> Reader | None:
-        """A field, None where it is null or not there."""
+        """A field; None if it is null or missing."""
         there = isinstance(self.value, dict) and self.value.get(name) is not None
         return self.get(name) if there else None
 
@@ -71,7 +71,7 @@ class Reader:
         return found.value
 
     def bounded(self, value: float) -> None:
-        """Refuse what no analysis writes and no ratio of two can hold."""
+        """Refuse numbers that no analysis writes."""
         if abs(value) > LARGEST:
             raise self._wrong(self.place, f"a number of at most {LARGEST:.0e}")
 

@@ -3,8 +3,8 @@
 At a capacity, what the baseline pays over compulsory is split into three parts that sum to it:
 
 * only memory recovers: up to the certified bound, below which no policy of the class pays;
-* undecided: between the bound and a schedule that was found;
-* foresight recovers: a schedule that knows the future, found and checked, does.
+* undecided: between the bound and the best schedule that was found;
+* foresight recovers: the part that this schedule, which knows the future, recovers.
 
 What the best shipped policy recovers lies within the last two.
 """
@@ -18,17 +18,19 @@ from typing import TYPE_CHECKING, Literal
 
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import Policies, PolicyRow, PolicyTable
-from cache_worthy.advise.section import section
+from cache_worthy.advise.quantity import RECOVERABLE, Quantities, Quantity, at_recommended
+from cache_worthy.advise.reader import Reader
+from cache_worthy.advise.section import Section
+from cache_worthy.advise.workload import share
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.replays import BASELINE
-from cache_worthy.sim.trace import BlockId
-from cache_worthy.workers import SERIAL, Workers
+from cache_worthy.workers import SERIAL
 
 if TYPE_CHECKING:
     from cache_worthy.oracles.bound.groups import BlockTrace, Grouped
 
 CAPACITY_SHARE = 0.5
-"""Capacity-bound when at least this share of the excess is beyond every policy."""
+"""Capacity-bound if at least this share of the excess is beyond every policy."""
 
 RULE = (
     f"capacity-bound when the certified bound puts at least {CAPACITY_SHARE:.0%} of what lru pays "
@@ -38,47 +40,39 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Recoverable:
-    """Question 4 at one capacity; costs in exact FLOPs, shares of lru's excess over compulsory.
-
-    Attributes
-    ----------
-    fraction, bytes, blocks
-        The capacity.
-    lru_cost, lower_bound, feasible_cost, best_cost : int
-        Of lru, the certified bound, the best clairvoyant schedule found, the best shipped policy.
-    lower_bound_ratio, feasible_ratio : float
-        Over compulsory.
-    recoverable_fraction : float
-        ``1 - lower_bound / lru_cost``: at most this share of lru's cost can go.
-    only_memory, undecided, foresight, best_shipped : float or None
-        Shares of the excess; None where there is none.
-    best_policy : str
-    word : str
-        "capacity-bound", "policy-bound" or "nothing to recover".
-    verdict : str
-    certified : bool
-        Always true, and the schema says so: a bound not verified in exact integers is not given.
-    solver : str
-    """
+    """Question 4 at one capacity; costs in exact FLOPs, shares of lru's excess over compulsory."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     blocks: int
     lru_cost: int
     lower_bound: int
+    """Certified."""
     lower_bound_ratio: float | None
+    """Over compulsory."""
     feasible_cost: int
+    """Of the best clairvoyant schedule that was found."""
     feasible_ratio: float | None
+    """Over compulsory."""
     best_policy: str
     best_cost: int
+    """Of the best shipped policy."""
     recoverable_fraction: float
+    """``1 - lower_bound / lru_cost``: at most this share of lru's cost can be saved."""
     only_memory: float | None
+    """Share of the excess that only more memory recovers; None without an excess."""
     undecided: float | None
+    """Share of the excess between the bound and the schedule that was found."""
     foresight: float | None
+    """Share of the excess that a schedule that knows the future recovers."""
     best_shipped: float | None
+    """Share of the excess that the best shipped policy recovers."""
     word: str
+    """"capacity-bound", "policy-bound" or "nothing to recover"."""
     verdict: str
     certified: Literal[True]
+    """Always true: a bound that is not verified in exact integers is not given."""
     policy_class: str
     solver: str
 
@@ -94,21 +88,16 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """What is known of the optimum at one capacity, in exact FLOPs.
-
-    Attributes
-    ----------
-    compulsory, lower, feasible : int
-        Every block once, the certified bound, the best clairvoyant schedule found.
-    policy_class : str
-        The policies that the bound covers.
-    solver : str
-    """
+    """What is known of the optimum at one capacity, in exact FLOPs."""
 
     compulsory: int
+    """Every block once."""
     lower: int
+    """The certified bound."""
     feasible: int
+    """The best clairvoyant schedule that was found."""
     policy_class: str
+    """The policies that the bound covers."""
     solver: str
 
 
@@ -119,36 +108,18 @@ class Brackets:
     rows: tuple[Bracket, ...]
 
 
-@section("recoverable", needs=("policy_table",), shown=False)
+@Section("recoverable", needs=("policy_table",), shown=False)
 def recoverable(context: Context, policies: Policies) -> Brackets:
     """Bracket the optimum at every capacity of the policy table."""
-    return measure_brackets(
-        context.paths,
-        context.cost.cumulative(context.forest.depth),
-        [row.blocks for row in policies.table.rows],
-        step=context.step,
-        workers=context.workers,
-    )
+    return measure_brackets(context, context.costs, [row.blocks for row in policies.table.rows])
 
 
 def measure_brackets(
-    paths: Sequence[Sequence[BlockId]],
-    costs: Sequence[int],
-    blocks: Sequence[int],
-    *,
-    step: Callable[[str], None] = lambda text: None,
-    workers: Workers = SERIAL,
+    context: Context, costs: Sequence[int], blocks: Sequence[int], *, about: str = ""
 ) -> Brackets:
     """Bracket the optimum at every capacity.
 
-    Parameters
-    ----------
-    paths : sequence of sequence of (int or str)
-        The requests.
-    costs : sequence of int
-        Cumulative, by depth.
-    blocks : sequence of int
-        The capacities.
+    ``costs`` are cumulative by depth; ``about`` is a prefix of the progress messages.
 
     Raises
     ------
@@ -157,7 +128,11 @@ def measure_brackets(
     """
     from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
 
-    trace = trace_of_requests(paths, costs)
+    def step(text: str) -> None:
+        context.step(f"{about}{text}")
+
+    workers = context.workers
+    trace = trace_of_requests(context.paths, costs)
     shared = (trace, group_references(trace))
     found = workers.map_tasks(
         functools.partial(_bracket, progress=step if workers is SERIAL else None),
@@ -192,8 +167,34 @@ def _bracket(
     )
 
 
+def _compare(document: Reader) -> Quantities:
+    row = at_recommended(document, "bound", "rows")
+    if row is None:
+        return
+    verdict = row.text("word")
+    yield RECOVERABLE, Quantity("verdict", "words", verdict, answer="What bounds it")
+    for field in ("only_memory", "undecided", "foresight", "best_shipped"):
+        yield RECOVERABLE, Quantity(field.replace("_", " "), "share", row.number(field))
+
+
+@Section(
+    "bound",
+    needs=("policy", "recoverable"),
+    title="Recoverable",
+    place=70,
+    skip="question 4: the certified lower bound",
+    compare=_compare,
+)
+def bound(context: Context, table: PolicyTable, brackets: Brackets) -> Recovery:
+    """How much any policy could still recover at every capacity of the table.
+
+    In a tie, the policy is named that question 5 names.
+    """
+    return recovery_of(table, brackets)
+
+
 def recovery_of(table: PolicyTable, brackets: Brackets) -> Recovery:
-    """Question 4, from what the policies cost and what is known of the optimum."""
+    """Question 4, from the costs of the policies and the brackets of the optimum."""
     rows = tuple(_split(*pair) for pair in zip(table.rows, brackets.rows, strict=True))
     return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
 
@@ -211,26 +212,22 @@ def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
     if costs.get(row.best) == best:
         named = row.best
     word, verdict = _verdict(bracket, lru=lru, best=best, named=named)
-
-    def share(part: int) -> float | None:
-        return part / excess if excess else None
-
     return Recoverable(
         fraction=row.fraction,
         bytes=row.bytes,
         blocks=row.blocks,
         lru_cost=lru,
         lower_bound=lower,
-        lower_bound_ratio=lower / compulsory if compulsory else None,
+        lower_bound_ratio=share(lower, compulsory),
         feasible_cost=feasible,
-        feasible_ratio=feasible / compulsory if compulsory else None,
+        feasible_ratio=share(feasible, compulsory),
         best_policy=named,
         best_cost=best,
         recoverable_fraction=1 - lower / lru if lru else 0.0,
-        only_memory=share(lower - compulsory),
-        undecided=share(feasible - lower),
-        foresight=share(lru - feasible),
-        best_shipped=share(lru - best),
+        only_memory=share(lower - compulsory, excess),
+        undecided=share(feasible - lower, excess),
+        foresight=share(lru - feasible, excess),
+        best_shipped=share(lru - best, excess),
         word=word,
         verdict=verdict,
         certified=True,
@@ -240,7 +237,7 @@ def _split(row: PolicyRow, bracket: Bracket) -> Recoverable:
 
 
 def _verdict(bracket: Bracket, *, lru: int, best: int, named: str) -> tuple[str, str]:
-    """The word by the printed rule, and what it means in a sentence."""
+    """The word by ``RULE``, and a sentence on what it means."""
     excess = lru - bracket.compulsory
     if not excess:
         return "nothing to recover", "lru already pays only what every cache must pay."

@@ -19,7 +19,7 @@ BoundReach = Literal["every cost function", "recomputed", "not recomputed"]
 
 @dataclass(frozen=True, slots=True)
 class CeilingBand:
-    """Question 1 over the family; ``flips`` names the members that say otherwise."""
+    """Question 1 over the family; ``flips`` are the members with another verdict."""
 
     low: float | None
     high: float | None
@@ -31,7 +31,7 @@ class CeilingBand:
 class CapacityBand:
     """Question 3 over the family.
 
-    ``low_bytes`` and ``high_bytes`` are at the chosen model's bytes a block; ``flips`` names the
+    ``low_bytes`` and ``high_bytes`` are at the chosen model's bytes per block; ``flips`` are the
     members that recommend another point of the curve.
     """
 
@@ -44,73 +44,52 @@ class CapacityBand:
 
 @dataclass(frozen=True, slots=True)
 class PolicyBand:
-    """Question 5 over the family, at one capacity.
-
-    Attributes
-    ----------
-    fraction, bytes, label
-        The capacity, as in the policy table.
-    best : str or None
-        The policy that no other beats under any member; None if there is none.
-    tied : tuple of str
-        Without such a policy, those that are cheapest under some member.
-    tiers : tuple of tuple of str
-        The part of the ranking on which all members agree: every policy of a tier costs no more
-        than every policy of the tiers after it, under every member. Cheapest first.
-    candidate : str or None
-        The policy that the analysis would change to, of those that tie for the cheapest ``best``;
-        None where it stays with the baseline, and the saving is then that of each member's own
-        cheapest.
-    saving_low, saving_high : float
-        Over the members, ``MemberRow.saving_fraction``.
-    worth_changing : {"all", "some", "none"}
-        Members whose saving reaches the threshold of question 5.
-    flips : tuple of str
-        Members that answer "change the policy?" otherwise than the analysis.
-    verdict : str
-    """
+    """Question 5 over the family, at one capacity."""
 
     fraction: float
+    """Of the working set; this and the next two as in the policy table."""
     bytes: int
     label: str
     best: str | None
+    """The policy that is cheapest under every member; None if there is none."""
     tied: tuple[str, ...]
+    """Without such a policy, those that are cheapest under some member."""
     tiers: tuple[tuple[str, ...], ...]
+    """The part of the ranking on which all members agree: every policy of a tier costs no more than
+    every policy of the tiers after it, under every member. Cheapest first."""
     candidate: str | None
+    """The policy that the analysis would change to, in a tie ``best``; None if it stays with the
+    baseline: the saving is then that of each member's own cheapest."""
     saving_low: float
+    """The least ``MemberRow.saving_fraction`` of a member."""
     saving_high: float
+    """The largest."""
     worth_changing: Reach
+    """Whether the members' savings reach the threshold of question 5."""
     flips: tuple[str, ...]
+    """Members that answer "change the policy?" differently."""
     verdict: str
 
 
 @dataclass(frozen=True, slots=True)
 class BoundBand:
-    """Question 4 at one capacity.
-
-    Attributes
-    ----------
-    fraction, bytes
-        The capacity.
-    word : str
-        As the analysis says.
-    reach : str
-        "every cost function" where that follows by an argument, "recomputed" under every member,
-        or "not recomputed" (the log is long, and nothing is known).
-    flips : tuple of str
-        Members under which a recomputed word is another.
-    """
+    """Question 4 at one capacity."""
 
     fraction: float
+    """Of the working set."""
     bytes: int
     word: str
+    """As the analysis says."""
     reach: BoundReach
+    """"every cost function" if a proof covers all, "recomputed" under every member, or "not
+    recomputed" (the log is long)."""
     flips: tuple[str, ...]
+    """Members under which the recomputed word differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinBand:
-    """Question 6 over the family: whether the top prefix stays, and what it protects."""
+    """Question 6 over the family: what the top prefix protects, and where it is another."""
 
     low: float
     high: float
@@ -120,11 +99,12 @@ class PinBand:
 def ceiling_band(members: Sequence[Member]) -> CeilingBand:
     """Over the members, the chosen model first."""
     ceilings = [m.ceiling for m in members if m.ceiling is not None]
+    verdicts = [m.worth_caching for m in members]
     return CeilingBand(
         low=min(ceilings, default=None),
         high=max(ceilings, default=None),
-        worth_caching=_reach([m.worth_caching for m in members]),
-        flips=tuple(m.name for m in members if m.worth_caching != members[0].worth_caching),
+        worth_caching=_reach(verdicts),
+        flips=_flips(members, verdicts),
     )
 
 
@@ -134,25 +114,21 @@ def capacity_band(
     """Over the curves of the members, the chosen model's first; None without one."""
     if not curves:
         return None
-    base = curves[0]
-    points = [base.points[c.recommended_index] for c in curves]
+    asked = [c.recommended_index for c in curves]
+    low, high = curves[0].points[min(asked)], curves[0].points[max(asked)]
     return CapacityBand(
-        low_fraction=min(p.fraction for p in points),
-        high_fraction=max(p.fraction for p in points),
-        low_bytes=min(p.bytes for p in points),
-        high_bytes=max(p.bytes for p in points),
-        flips=tuple(
-            m.name
-            for m, c in zip(members, curves, strict=True)
-            if c.recommended_index != base.recommended_index
-        ),
+        low_fraction=low.fraction,
+        high_fraction=high.fraction,
+        low_bytes=low.bytes,
+        high_bytes=high.bytes,
+        flips=_flips(members, asked),
     )
 
 
 def policy_bands(
     table: PolicyTable, theirs: Sequence[PolicyTable], members: Sequence[Member]
 ) -> tuple[PolicyBand, ...]:
-    """By capacity: ``table`` is what the analysis answers, ``theirs`` what each member does."""
+    """By capacity: ``table`` has the answers of the analysis, ``theirs`` those of each member."""
     return tuple(
         _policy(
             row,
@@ -226,13 +202,12 @@ def bound_bands(
     others: Sequence[Answers],
     again: Callable[[CostMember, PolicyTable], Recovery] | None,
 ) -> tuple[BoundBand, ...]:
-    """By capacity: whether the word of question 4 holds.
+    """By capacity, whether the word of question 4 holds.
 
-    Where the optimum loads every block once it costs the compulsory minimum under any cost: a
-    schedule found that pays exactly the compulsory cost loads no block twice, since every block
-    costs something; the same schedule then pays exactly the compulsory cost of every cost
-    function, which none undercuts. Likewise lru where it has nothing to recover. Elsewhere it is
-    asked ``again`` under every other member, unless that takes too long (None).
+    A schedule that pays exactly the compulsory cost loads no block twice, as every block costs
+    something; it is then optimal under every cost function. The same holds for lru if it has
+    nothing to recover. Otherwise question 4 is asked ``again`` under every other member, unless
+    that takes too long (None).
     """
     argued = [r.feasible_cost == recovery.compulsory_cost for r in recovery.rows]
     flips: list[list[str]] = [[] for _ in argued]
@@ -264,16 +239,14 @@ def pin_band(members: Sequence[Member]) -> PinBand | None:
     ]
     if not shares:
         return None
-    base = members[0]
-    return PinBand(
-        low=min(shares),
-        high=max(shares),
-        flips=tuple(
-            m.name
-            for m in members
-            if (m.top_pin, m.top_pin_depth) != (base.top_pin, base.top_pin_depth)
-        ),
-    )
+    flips = _flips(members, [(m.top_pin, m.top_pin_depth) for m in members])
+    return PinBand(low=min(shares), high=max(shares), flips=flips)
+
+
+def _flips(members: Sequence[Member], answers: Sequence[object]) -> tuple[str, ...]:
+    """The members whose answer is not that of the first."""
+    pairs = zip(members, answers, strict=True)
+    return tuple(m.name for m, answer in pairs if answer != answers[0])
 
 
 def _reach(answers: Sequence[bool]) -> Reach:

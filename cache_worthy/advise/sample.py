@@ -1,4 +1,4 @@
-"""What stands behind the figures that ``--sample`` estimates."""
+"""How the figures of ``--sample`` were estimated, and their errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import Policies
 from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.measure.sampling import GROUPS, SampledReplays, cost_ratio, saving
 
@@ -39,35 +39,12 @@ class SavingEstimate:
 
 @dataclass(frozen=True, slots=True)
 class SampleReport:
-    """What stands behind every estimated figure.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the subtrees, as asked for.
-    seed : int
-        Of the hash.
-    subtrees, kept_subtrees, requests, kept_requests, blocks, kept_blocks : int
-    shared_blocks : int
-        Kept whatever the hash says.
-    scale : float
-        Of the capacity beyond the shared blocks.
-    least_bytes : int
-        The least capacity that the sample answers.
-    method : str
-        Of the errors.
-    curve : tuple of Estimate
-        The points of the capacity curve.
-    savings : tuple of SavingEstimate
-        The columns of the policy table.
-    whole_log : tuple of str
-        Fields that are not estimated.
-    not_answered : tuple of str
-        Sections that a sample leaves out.
-    """
+    """How the figures were estimated."""
 
     fraction: float
+    """Of the subtrees, as asked for."""
     seed: int
+    """Of the hash."""
     subtrees: int
     kept_subtrees: int
     requests: int
@@ -75,16 +52,24 @@ class SampleReport:
     blocks: int
     kept_blocks: int
     shared_blocks: int
+    """Kept in every sample."""
     scale: float
+    """Of the capacity beyond the shared blocks, sample over log."""
     least_bytes: int
+    """The least capacity that the sample can answer."""
     method: str
+    """Of the errors."""
     curve: tuple[Estimate, ...]
+    """The points of the capacity curve."""
     savings: tuple[SavingEstimate, ...]
+    """The columns of the policy table."""
     whole_log: tuple[str, ...]
+    """Fields that are not estimated."""
     not_answered: tuple[str, ...]
+    """Sections that a sample leaves out."""
 
 
-@section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)
+@Section("sample", needs=("capacity", "policy_table"), title="Sample", place=40, compare=nothing)
 def sample(context: Context, curve: CapacityCurve, policies: Policies) -> SampleReport | None:
     """What was sampled, and the errors of the curve and of the savings.
 

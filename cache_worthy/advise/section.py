@@ -1,108 +1,71 @@
 """What a section of an analysis is: one entry of the registry in ``sections.py``.
 
-A section is its measure function with what the rest must know of it; the loop of ``analysis.py`` runs
-it, the document and its schema have a field of its name, ``compare`` its figures, and
-``cache_worthy.report.words.NAME`` its words.
+The loop of ``analysis.py`` measures it. The document and its schema have a field of its name, ``compare``
+its figures, and ``cache_worthy.report.words.NAME`` its words.
 """
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-from cache_worthy.advise.quantity import Compare, nothing, plain
+from cache_worthy.advise.quantity import Compare, Quantities, plain
+from cache_worthy.advise.reader import Reader
 
-R = TypeVar("R")
+
+def _unmeasured(*_: object) -> None:
+    raise NotImplementedError("a section stands above its measure function")
 
 
 @dataclass(frozen=True, slots=True)
-class Section(Generic[R]):
-    """One part of an analysis.
-
-    Attributes
-    ----------
-    name : str
-        The field of the document.
-    result : type
-        What it measures; a class of its own, by which ``Analysis.of`` finds it.
-    measure : callable
-        ``measure(context, *needs, *wants)``: the result, or None where there is nothing to say.
-    title : str
-        Of its part of the report.
-    place : int
-        Of its part in the report, ascending.
-    needs, wants : tuple of str
-        Sections whose results it takes, in this order. Without one that it needs it is not measured;
-        one that it wants may be None.
-    skip : str
-        What the help of ``--skip`` says of it; "" for a section that is always measured.
-    gated : bool
-        Measured only where question 1 says that caching is worth it.
-    shown : bool
-        False for an intermediate: in no document, and measured where a section needs it.
-    compare : callable
-        Its quantities in a document; unless given, the fields of its result that are numbers.
-    """
+class Section:
+    """One part of an analysis, written as a decorator of its measure function."""
 
     name: str
-    result: type[R]
-    measure: Callable[..., R | None]
+    """The field of the document."""
+    _: KW_ONLY
     title: str = ""
+    """Heading of its part of the report."""
     place: int = 0
+    """Position of that part, ascending."""
     needs: tuple[str, ...] = ()
+    """Sections whose results it takes; it is not measured unless all are there."""
     wants: tuple[str, ...] = ()
+    """Sections whose results it takes after those; None if not there."""
     skip: str = ""
+    """Its description in the help of ``--skip``; "" for a section that is always measured."""
     gated: bool = True
+    """Whether it is measured only if question 1 finds caching worth it."""
     shown: bool = True
-    compare: Compare = nothing
+    """False for an intermediate result: in no document, and measured if a section needs it."""
+    compare: Compare | None = None
+    """Its quantities in a document; by default the fields of its result that are numbers."""
+    measure: Callable[..., Any] = _unmeasured
+    """``measure(context, *needs, *wants)``: the result, or None if there is nothing to say."""
+
+    def __call__(self, measure: Callable[..., Any]) -> Section:
+        """The section with the function below it."""
+        return dataclasses.replace(self, measure=measure)
+
+    @property
+    def result(self) -> type:
+        """The class of its result, by which ``Analysis.of`` finds it; sections share none."""
+        kind = typing.get_type_hints(self.measure)["return"]
+        (found,) = [k for k in typing.get_args(kind) or (kind,) if k is not types.NoneType]
+        return typing.cast(type, found)
 
     @property
     def optional(self) -> bool:
         """Whether its field of the document may be null."""
         return self.gated or bool(self.skip)
 
-
-def section(
-    name: str,
-    *,
-    title: str = "",
-    place: int = 0,
-    needs: tuple[str, ...] = (),
-    wants: tuple[str, ...] = (),
-    skip: str = "",
-    gated: bool = True,
-    shown: bool = True,
-    compare: Compare | None = None,
-) -> Callable[[Callable[..., R | None]], Section[R]]:
-    """Make the measure function below it a section; the fields are those of :class:`Section`."""
-
-    def make(measure: Callable[..., R | None]) -> Section[R]:
-        result = _result(measure)
-        head = title.upper() or name
-        default = functools.partial(plain, section=name, title=head, result=result)
-        return Section(
-            name=name,
-            result=result,
-            measure=measure,
-            title=title,
-            place=place,
-            needs=needs,
-            wants=wants,
-            skip=skip,
-            gated=gated,
-            shown=shown,
-            compare=(default if shown else nothing) if compare is None else compare,
-        )
-
-    return make
-
-
-def _result(measure: Callable[..., R | None]) -> type[R]:
-    """The annotated result, without None."""
-    kind = typing.get_type_hints(measure)["return"]
-    (found,) = [k for k in typing.get_args(kind) or (kind,) if k is not types.NoneType]
-    return typing.cast("type[R]", found)
+    def quantities(self, document: Reader) -> Quantities:
+        """What ``compare`` takes from a document."""
+        if self.compare is not None:
+            return self.compare(document)
+        here = document.maybe(self.name)
+        return plain(here, self.title.upper() or self.name, self.result) if self.shown else ()

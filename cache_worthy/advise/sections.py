@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from cache_worthy.advise.band import band
-from cache_worthy.advise.bound import bound
 from cache_worthy.advise.capacity import capacity
 from cache_worthy.advise.causes import causes
 from cache_worthy.advise.coldstart import coldstart
@@ -15,7 +13,7 @@ from cache_worthy.advise.pin import pin
 from cache_worthy.advise.pinsim import pinsim
 from cache_worthy.advise.policy import policy
 from cache_worthy.advise.policy_table import policy_table
-from cache_worthy.advise.recoverable import recoverable
+from cache_worthy.advise.recoverable import bound, recoverable
 from cache_worthy.advise.sample import sample
 from cache_worthy.advise.section import Section
 from cache_worthy.advise.splits import splits
@@ -23,7 +21,7 @@ from cache_worthy.advise.tails import tails
 from cache_worthy.advise.workload import workload, worth
 from cache_worthy.errors import UsageError
 
-SECTIONS: tuple[Section[Any], ...] = (
+SECTIONS: tuple[Section, ...] = (
     workload,
     worth,
     capacity,
@@ -44,22 +42,22 @@ SECTIONS: tuple[Section[Any], ...] = (
 """In the order of the fields of the document."""
 
 _FIRST = ("bound", "band", "splits", "tails", "coldstart", "causes", "pinsim")
-"""In the order in which ``--skip`` names them, the slow ones first; others follow."""
+"""The order in the help of ``--skip``, the slow ones first; others follow."""
 
 
 def skippable() -> dict[str, str]:
-    """What ``--skip`` may name, and what the help says of each."""
+    """What ``--skip`` may name, and the help for each."""
     found = {one.name: one.skip for one in SECTIONS if one.skip}
     return {name: found[name] for name in (*_FIRST, *found) if name in found}
 
 
 def parse_skip(texts: Iterable[str]) -> frozenset[str]:
-    """Names of sections, given singly or joined by commas.
+    """Names of sections from arguments that may join several by commas.
 
     Raises
     ------
     UsageError
-        For a name that is no section.
+        For an unknown name.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from cache_worthy.advise.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class SharedPin:
-    """A prefix that both lists of question 6 have; ranks from 0."""
+    """A prefix in both lists of question 6; ranks start at 0."""
 
     block: str
     rank_a: int
@@ -23,27 +23,19 @@ class SharedPin:
 
 @dataclass(frozen=True, slots=True)
 class SharedPins:
-    """Question 6 of both.
-
-    Attributes
-    ----------
-    comparable : bool
-        Whether equal block ids mean equal prefixes.
-    reason : str
-        Why, or why not.
-    listed_a, listed_b : int
-    shared : tuple of SharedPin
-    """
+    """Question 6 of both."""
 
     comparable: bool
+    """Whether equal block ids mean equal prefixes."""
     reason: str
+    """Why, or why not."""
     listed_a: int
     listed_b: int
     shared: tuple[SharedPin, ...]
 
 
 def shared_pins(a: Reader, b: Reader, cut: Sequence[str]) -> SharedPins:
-    """Question 6 of both; ``cut`` names what was chosen otherwise of how prompts become blocks."""
+    """Question 6 of both; ``cut`` names the options on blocks that differ."""
     lists = [[] if (pin := d.maybe("pin")) is None else pin.rows("pins") for d in (a, b)]
     comparable, reason = _comparable(a, b, cut)
     return SharedPins(
@@ -67,7 +59,7 @@ def _comparable(a: Reader, b: Reader, cut: Sequence[str]) -> tuple[bool, str]:
 
 
 def _hashed(log: Reader) -> bool:
-    """Whether the blocks were cut from prompts, so that an id is a hash of what it stands for."""
+    """Whether the blocks were cut from prompts, so that an id is a hash of its prefix."""
     return any(log.get(name).value is not None for name in ("chars_per_block", "tokenizer"))
 
 

@@ -1,9 +1,9 @@
-"""What the traffic is like, and question 1: whether prefix caching is worth enabling."""
+"""A description of the traffic, and question 1: whether prefix caching is worth enabling."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cache_worthy.advise.context import Context
@@ -18,8 +18,8 @@ from cache_worthy.advise.quantity import (
     spread,
 )
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.section import section
-from cache_worthy.measure.quantiles import quantile, weighted_quantile
+from cache_worthy.advise.section import Section
+from cache_worthy.measure.quantiles import nearest_rank, quantile
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import Forest
 
@@ -34,7 +34,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Order statistics; None where there is nothing to count."""
+    """Order statistics; None if there is nothing to count."""
 
     p50: float | None
     p90: float | None
@@ -44,7 +44,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class ReuseBin:
-    """Repeated references to blocks last asked for ``least`` to ``up_to`` requests before."""
+    """Repeated references to blocks last requested ``least`` to ``up_to`` requests before."""
 
     least: int
     up_to: int
@@ -55,9 +55,9 @@ class ReuseBin:
 class Workload:
     """Facts of a log; costs in exact FLOPs, sizes in blocks or bytes as named.
 
-    ``reuse_distance`` counts requests between consecutive references to the same block, a request
-    right after it being 1; ``reuse_histogram`` counts the same exactly, by powers of two.
-    ``cost_per_byte`` is of radix nodes, as is ``cost_per_node``.
+    ``reuse_distance`` is in requests between references to the same block, 1 for consecutive
+    requests; ``reuse_histogram`` has its exact counts by powers of two. ``cost_per_byte`` is of
+    radix nodes, as is ``cost_per_node``.
     """
 
     requests: int
@@ -88,19 +88,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """Question 1.
-
-    Attributes
-    ----------
-    ceiling : float or None
-        Share of the uncached prefill cost that an unlimited cache removes; no capacity and no
-        policy removes more. None without blocks.
-    worth_caching : bool
-    threshold : float
-    rule : str
-    """
+    """Question 1."""
 
     ceiling: float | None
+    """Share of the uncached prefill cost that an unlimited cache removes; no capacity and no policy
+    removes more. None without blocks."""
     worth_caching: bool
     threshold: float
     rule: str
@@ -127,9 +119,9 @@ def _compare_workload(document: Reader) -> Quantities:
     yield CAPACITY, Quantity("floor", "bytes", floor, spread=found, answer="The least memory")
 
 
-@section("workload", title="Workload", place=10, gated=False, compare=_compare_workload)
+@Section("workload", title="Workload", place=10, gated=False, compare=_compare_workload)
 def workload(context: Context) -> Workload:
-    """What the traffic is like."""
+    """Facts of the log."""
     return measure_workload(context.forest, context.options.model, context.log.block_tokens)
 
 
@@ -139,21 +131,14 @@ def _compare_worth(document: Reader) -> Quantities:
     yield WORKLOAD, Quantity(name, "share", ceiling, spread=found, answer="What caching can remove")
 
 
-@section(
-    "worth",
-    needs=("workload",),
-    title="Worth",
-    place=20,
-    gated=False,
-    compare=_compare_worth,
-)
+@Section("worth", needs=("workload",), title="Worth", place=20, gated=False, compare=_compare_worth)
 def worth(context: Context, workload: Workload) -> Worth:
     """Question 1."""
-    return measure_worth(workload)
+    return judge(workload.uncached_cost, workload.compulsory_cost)
 
 
 def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workload:
-    """Count what there is to count. Time: static nodes on all paths."""
+    """Count requests, blocks and bytes. Time: static nodes on all paths."""
     size = BlockSize(model, block_tokens)
     table = BlockCost(model, block_tokens).cumulative(forest.depth)
     spans = list(zip(forest.start, forest.end, strict=True))
@@ -167,11 +152,11 @@ def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workloa
         requests=forest.requests,
         block_references=forest.references,
         distinct_blocks=distinct,
-        reuse_fraction=_share(forest.references - distinct, forest.references),
-        rereferenced_fraction=_share(again, distinct),
+        reuse_fraction=share(forest.references - distinct, forest.references),
+        rereferenced_fraction=share(again, distinct),
         reuse_distance=_counted(distance),
-        reuse_within_10=_share(sum(n for d, n in distance.items() if d <= 10), reused),
-        reuse_within_100=_share(sum(n for d, n in distance.items() if d <= 100), reused),
+        reuse_within_10=share(sum(n for d, n in distance.items() if d <= 10), reused),
+        reuse_within_100=share(sum(n for d, n in distance.items() if d <= 100), reused),
         reuse_histogram=reuse_histogram(distance),
         depth=_distribution(list(forest.length)),
         radix_nodes=forest.nodes,
@@ -185,23 +170,15 @@ def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workloa
         working_set_bytes=distinct * size.block,
         floor_blocks=forest.depth,
         floor_bytes=forest.depth * size.block,
-        floor_fraction=_share(forest.depth, distinct),
-        uncached_cost=sum(table[n] for n in forest.length),
-        compulsory_cost=sum(table[e] - table[s] for s, e in spans),
+        floor_fraction=share(forest.depth, distinct),
+        uncached_cost=forest.recomputed(table),
+        compulsory_cost=sum(costs),
     )
 
 
-def measure_worth(workload: Workload) -> Worth:
-    """Question 1 by its printed rule.
-
-    With nothing to cache, or less than the threshold to gain, the run ends here.
-    """
-    return judge(workload.uncached_cost, workload.compulsory_cost)
-
-
 def judge(uncached_cost: int, compulsory_cost: int) -> Worth:
-    """The rule of question 1, under any cost function."""
-    ceiling = _share(uncached_cost - compulsory_cost, uncached_cost)
+    """Question 1, under any cost function."""
+    ceiling = share(uncached_cost - compulsory_cost, uncached_cost)
     return Worth(
         ceiling=ceiling,
         worth_caching=ceiling is not None and ceiling >= WORTH_THRESHOLD,
@@ -247,29 +224,26 @@ def reuse_histogram(distance: Mapping[int, int]) -> tuple[ReuseBin, ...]:
     )
 
 
-def _counted(counts: Counter[int]) -> Distribution:
+def _counted(counts: Mapping[int, int]) -> Distribution:
     if not counts:
         return _NOTHING
-    return _of(lambda q: weighted_quantile(counts, q), max(counts))
+    p50, p90, p99, largest = (nearest_rank(counts, percent) for percent in (50, 90, 99, 100))
+    return Distribution(p50=p50, p90=p90, p99=p99, max=largest)
 
 
 def _distribution(values: list[int]) -> Distribution:
     if not values:
         return _NOTHING
     values.sort()
-    return _of(lambda q: quantile(values, q), values[-1])
+    p50, p90, p99 = (quantile(values, q) for q in (0.5, 0.9, 0.99))
+    return Distribution(p50=p50, p90=p90, p99=p99, max=values[-1])
 
 
 _NOTHING = Distribution(p50=None, p90=None, p99=None, max=None)
 
 
-def _of(quantile_at: Callable[[float], float], largest: int) -> Distribution:
-    return Distribution(
-        p50=quantile_at(0.5), p90=quantile_at(0.9), p99=quantile_at(0.99), max=largest
-    )
-
-
-def _share(part: int, whole: int) -> float | None:
+def share(part: int, whole: int) -> float | None:
+    """``part / whole``; None if the whole is 0."""
     return part / whole if whole else None
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
 
 
 def quantile(ordered: Sequence[float], q: float) -> float:
@@ -22,18 +27,23 @@ def quantile(ordered: Sequence[float], q: float) -> float:
     return ordered[below] * (1 - share) + ordered[above] * share if share else ordered[below]
 
 
-def weighted_quantile(counts: Mapping[int, int], q: float) -> int:
-    """The least value that at least the share ``q`` of the counted items do not exceed.
+def nearest_rank(counts: Mapping[Number, int], percent: int) -> Number:
+    """The least value that at least ``percent`` percent of the counted ones do not exceed.
+
+    Source: Hyndman and Fan 1996, definition 1.
+
+    Parameters
+    ----------
+    counts : mapping of a number to int
+        How often each value occurs; at least one.
+    percent : int
 
     Examples
     --------
-    >>> weighted_quantile({1: 5, 7: 4, 9: 1}, 0.5), weighted_quantile({1: 5, 7: 4, 9: 1}, 0.51)
-    (1, 7)
+    >>> four = {1: 1, 2: 1, 3: 1, 4: 1}
+    >>> nearest_rank(four, 50), nearest_rank(four, 51), nearest_rank({7: 5, 8: 1}, 99)
+    (2, 3, 8)
     """
-    total = sum(counts.values())
-    seen = 0
-    for value in sorted(counts):
-        seen += counts[value]
-        if seen >= q * total:
-            return value
-    raise ValueError("no counts")
+    ordered = sorted(counts)
+    upto = list(accumulate(counts[value] for value in ordered))
+    return ordered[bisect_left(upto, max(-(-upto[-1] * percent // 100), 1))]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cache_worthy.advise.workload import measure_workload, measure_worth
+from cache_worthy.advise.workload import judge, measure_workload
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.cost import DEFAULT_MODEL
@@ -34,7 +34,7 @@ def measure(log_file: Path, tokenizer: str, block: int, template: str) -> dict[s
         "references": forest.references,
         "distinct": forest.distinct,
         "reuse": workload.reuse_fraction or 0.0,
-        "ceiling": measure_worth(workload).ceiling or 0.0,
+        "ceiling": judge(workload.uncached_cost, workload.compulsory_cost).ceiling or 0.0,
         "working_set": workload.working_set_bytes,
     }
 

@@ -244,6 +244,8 @@ class Part:
 
     share: float | None
     exact: int | Fraction
+    """An exact number,
+    in two lines."""
     names: tuple[str, ...]
     pair: tuple[int, str]
     counts: dict[int, int]
@@ -298,6 +300,8 @@ def test_the_rules_of_jsonable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jsonable(part) == inner
     properties = published.schema("whole")["$defs"]["Part"]["properties"]  # type: ignore[index]
     assert properties["share"] == {"type": ["number", "null"], "description": "Of all."}
+    assert properties["exact"]["description"] == "An exact number, in two lines."
+    assert "description" not in properties["names"]
 
 
 def test_a_field_without_a_json_form_is_refused() -> None:

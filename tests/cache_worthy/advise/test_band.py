@@ -10,16 +10,13 @@ from typing import Any
 
 import pytest
 from analyses import REST, document
+from contexts import context_of, policies_at
 
-from cache_worthy.advise.band import Band, measure_band
+from cache_worthy.advise.band import Band, band
 from cache_worthy.advise.capacity import measure_curve
 from cache_worthy.advise.family import CostMember, family
-from cache_worthy.advise.members import Asked
-from cache_worthy.advise.policy_table import measure_policies
 from cache_worthy.logs.session import read_log
-from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import DEFAULT_MODEL, TableCost
-from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.trace import paths_of
 
 Run = Callable[..., tuple[int, str, str]]
@@ -43,8 +40,8 @@ def test_a_member_that_is_a_model_equals_the_plain_analysis(
     run: Run, sample: Path, position: int
 ) -> None:
     """In every cell: the chosen model itself, and the other shipped one with its own bytes."""
-    band = document(run, sample, "--skip", REST)["band"]
-    member = band["members"][position]
+    found = document(run, sample, "--skip", REST)["band"]
+    member = found["members"][position]
     plain = document(run, sample, "--skip", f"band,{REST}", "--model", member["name"])
     assert plain["band"] is None
     curve, pin = plain["capacity"], plain["pin"]["pins"][0]
@@ -68,11 +65,11 @@ def test_a_member_that_is_a_model_equals_the_plain_analysis(
 
 
 def band_of(paths: Paths, members: Sequence[CostMember], capacities: Sequence[int]) -> Band:
-    forest = build_forest(paths)
-    replays = Replays(forest, members[0].size, members[0].cost)
-    table = measure_policies(replays, [(c, "") for c in capacities])
-    points = measure_curve(replays).points
-    return measure_band(members, forest, Asked(replays, points, table))
+    context = context_of(paths)
+    context.members = members
+    policies = policies_at(context, *((c, "") for c in capacities))
+    found: Band = band.measure(context, measure_curve(context.replays), policies, None)
+    return found
 
 
 @pytest.mark.parametrize("factor", [2, 3, 10])
@@ -102,10 +99,10 @@ def test_a_common_factor_changes_nothing(sample: Path, factor: int) -> None:
 
 def test_where_question_1_ends_the_run_the_ceiling_is_left(run: Run, write: Write) -> None:
     log = write(*[{"hash_ids": [n]} for n in range(20)])
-    band = document(run, log, "--skip", REST)["band"]
-    assert band["ceiling"] == {"low": 0.0, "high": 0.0, "worth_caching": "none", "flips": []}
-    assert [band[k] for k in ("capacity", "policy", "bound", "pin")] == [None] * 4
-    assert band["replays"] == 0
+    found = document(run, log, "--skip", REST)["band"]
+    assert found["ceiling"] == {"low": 0.0, "high": 0.0, "worth_caching": "none", "flips": []}
+    assert [found[k] for k in ("capacity", "policy", "bound", "pin")] == [None] * 4
+    assert found["replays"] == 0
     assert "The verdict holds across the band (0.0%)." in " ".join(
         run("analyze", log, "--skip", REST)[1].split()
     )
@@ -127,11 +124,11 @@ def test_a_server_s_own_options_are_said_to_be_outside(
 @pytest.mark.traces
 def test_the_band_of_conversation(run: Run, traces: Path) -> None:
     """What is quoted of it: all but the capacity and one policy holds, and few winners are alone."""
-    band = document(run, traces / "conversation_trace.jsonl", "--skip", REST)["band"]
-    assert band["replays"] == 3 * 6 * 5 + 6 * 6
-    assert band["ceiling"]["worth_caching"] == "all"
-    assert band["capacity"]["flips"] == ["attention x0.5", "linear only", "Llama-3.1-70B"]
-    assert [r["tied"] for r in band["policy"]] == [
+    found = document(run, traces / "conversation_trace.jsonl", "--skip", REST)["band"]
+    assert found["replays"] == 3 * 6 * 5 + 6 * 6
+    assert found["ceiling"]["worth_caching"] == "all"
+    assert found["capacity"]["flips"] == ["attention x0.5", "linear only", "Llama-3.1-70B"]
+    assert [r["tied"] for r in found["policy"]] == [
         [],
         ["cost_only", "size_only"],
         ["freq_landlord", "gdsf"],
@@ -139,11 +136,11 @@ def test_the_band_of_conversation(run: Run, traces: Path) -> None:
         [],
         [],
     ]
-    assert [r["worth_changing"] for r in band["policy"]] == [
+    assert [r["worth_changing"] for r in found["policy"]] == [
         "none", "some", "all", "all", "none", "none",
     ]  # fmt: skip
-    assert [r["flips"] for r in band["policy"]] == [[], ["linear only"], [], [], [], []]
-    assert band["pin"]["flips"] == []
+    assert [r["flips"] for r in found["policy"]] == [[], ["linear only"], [], [], [], []]
+    assert found["pin"]["flips"] == []
 
 
 def test_not_worth_caching_under_the_model_alone_is_said_at_the_head(

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contexts import context_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cache_worthy.advise.causes import NEW, Causes, Counted, known_in_first_order, measure_causes
+from cache_worthy.advise.causes import NEW, Causes, known_in_first_order, measure_causes
+from cache_worthy.advise.context import Context
 from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.per_request import known_blocks
-from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.forest import build_forest
 from cache_worthy.sim.radix.policies import POLICIES
@@ -34,42 +36,15 @@ Write = Callable[..., Path]
 REST = "".join(random.Random(5).choices("abcdefghij klmnop", k=3000))
 
 
-def counted_of(
-    paths: Paths,
-    tokens: list[int],
-    *,
-    block: int = 512,
-    known: list[int] | None = None,
-    evidence: Evidence | None = None,
-) -> Counted:
-    forest = build_forest(paths)
-    return Counted(
-        forest=forest,
-        table=BlockCost(block_tokens=block).cumulative(forest.depth),
-        paths=paths,
-        tokens=tokens,
-        block_tokens=block,
-        known=known_blocks(forest) if known is None else known,
-        evidence=Evidence() if evidence is None else evidence,
-    )
-
-
 def measure(
     paths: Paths,
     blocks: int | None,
     tokens: list[int] | None = None,
     evidence: Evidence | None = None,
 ) -> Causes:
-    forest = build_forest(paths)
-    room = None if blocks is None else blocks * BlockSize().block
-    counted = counted_of(
-        paths,
-        [512 * len(p) for p in paths] if tokens is None else tokens,
-        evidence=Evidence() if evidence is None else evidence,
-    )
-    causes = measure_causes(
-        counted, None if room is None else replay(forest, POLICIES["lru"](), room)
-    )
+    context = context_of(paths, tokens, evidence=evidence)
+    result = None if blocks is None else context.replays.run("lru", blocks * BlockSize().block)
+    causes = measure_causes(context, result)
     assert causes is not None
     return causes
 
@@ -153,7 +128,9 @@ def test_a_part_left_out_or_counted_twice_is_refused() -> None:
     result = replay(forest, POLICIES["lru"](), 2 * BlockSize().block)
 
     def causes(known: list[int], run: Any) -> object:
-        return measure_causes(counted_of(paths, [1024] * 3, known=known), run)
+        context = context_of(paths)
+        context.known = known
+        return measure_causes(context, run)
 
     assert causes([0, 1, 2], result)
     for known in ([0, 0, 2], [0, 1, 1], [1, 1, 2]):
@@ -168,7 +145,7 @@ def test_a_part_left_out_or_counted_twice_is_refused() -> None:
 
 
 def test_nothing_to_compute_has_no_causes() -> None:
-    assert measure_causes(counted_of([(), ()], [0, 0]), None) is None
+    assert measure_causes(context_of([(), ()]), None) is None
 
 
 def document(run: Run, log: Path, *options: object) -> tuple[str, dict[str, Any]]:
@@ -275,8 +252,7 @@ def test_tool_order_by_hand(write: Write) -> None:
     )
     paths: Any = [r.hash_ids for r in log.requests]
     known = known_blocks(build_forest(paths))
-    lengths = [r.input_length for r in log.requests]
-    causes = measure_causes(counted_of(paths, lengths, block=16, evidence=log.evidence), None)
+    causes = measure_causes(Context(log), None)
     assert causes is not None
     rows = {c.name: (c.requests, c.blocks) for c in causes.new if c.requests}
     whole = len(paths[0])

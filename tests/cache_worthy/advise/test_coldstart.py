@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from contexts import context_of, policies_at
 
-from cache_worthy.advise.coldstart import ColdStarts, measure_coldstart, settling
-from cache_worthy.advise.policy_table import PolicyTable, measure_policies
+from cache_worthy.advise.coldstart import ColdStarts, coldstart, settling
+from cache_worthy.advise.context import Context
 from cache_worthy.logs.session import read_log
-from cache_worthy.measure.per_request import known_blocks
-from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.cost import BlockCost, BlockSize
+from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.forest import build_forest
 
 BLOCK = BlockSize().block
 
@@ -21,14 +19,12 @@ BLOCK = BlockSize().block
 def measure(
     paths: list[tuple[int, ...]], tokens: list[int], *blocks: tuple[int, str]
 ) -> ColdStarts:
-    replays = Replays(build_forest(paths), BlockSize(), BlockCost())
-    table = measure_policies(replays, [(b * BLOCK, label) for b, label in blocks])
-    return cold_starts(replays, table, tokens)
+    return cold_starts(context_of(paths, tokens), *((b * BLOCK, label) for b, label in blocks))
 
 
-def cold_starts(replays: Replays, table: PolicyTable, tokens: list[int]) -> ColdStarts:
-    known = known_blocks(replays.forest)
-    return measure_coldstart(replays, table, known=known, tokens=tokens, block_tokens=512)
+def cold_starts(context: Context, *capacities: tuple[int, str]) -> ColdStarts:
+    found: ColdStarts = coldstart.measure(context, policies_at(context, *capacities))
+    return found
 
 
 def test_rates_by_hand() -> None:
@@ -104,12 +100,12 @@ def test_the_tolerance_is_exact() -> None:
 
 
 def test_more_hits_than_repeats_are_refused() -> None:
-    replays = Replays(build_forest([(1, 2), (1, 2)]), BlockSize(), BlockCost())
-    table = measure_policies(replays, [(2 * BLOCK, "floor")])
-    measure_coldstart(replays, table, known=[0, 2], tokens=[1024, 1024], block_tokens=512)
-    table = measure_policies(replays, [(3 * BLOCK, "yours")])
+    context = context_of([(1, 2), (1, 2)])
+    assert context.known == [0, 2]
+    cold_starts(context, (2 * BLOCK, "floor"))
+    context.known = [0, 1]
     with pytest.raises(InvariantError):
-        measure_coldstart(replays, table, known=[0, 1], tokens=[1024, 1024], block_tokens=512)
+        cold_starts(context, (3 * BLOCK, "yours"))
 
 
 @pytest.mark.traces
@@ -125,9 +121,8 @@ def test_published_rates_of_an_unlimited_cache(
 ) -> None:
     requests = list(read_log(traces / f"{trace}_trace.jsonl").requests)
     paths = [tuple(r.hash_ids) for r in requests]
-    replays = Replays(build_forest(paths), BlockSize(), BlockCost())
-    table = measure_policies(replays, [(replays.working_set, "recommended")])
-    cold = cold_starts(replays, table, [r.input_length for r in requests])
+    context = context_of(paths, [r.input_length for r in requests])
+    cold = cold_starts(context, (context.replays.working_set, "recommended"))
     (row,) = cold.rows
     rates = (row.cold.block, row.cold.token, row.cold.request)
     assert tuple(f"{r:.4f}" for r in rates if r is not None) == (block, token, request_)

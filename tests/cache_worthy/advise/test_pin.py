@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.logs.session import read_log
+from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize, segment_cost
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
@@ -18,8 +19,7 @@ from cache_worthy.sim.radix.replay import replay
 
 
 def _pins(forest: Forest, top: int = 10**9) -> Pins:
-    uncached = sum(segment_cost(0, 512 * n) for n in forest.length)
-    return measure_pins(forest, BlockSize(), BlockCost(), uncached_cost=uncached, top=top)
+    return measure_pins(Replays(forest, BlockSize(), BlockCost()), top)
 
 
 def _avoidable_by_prefix(paths: list[tuple[int, ...]]) -> int:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from contexts import context_of, policies_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cache_worthy.advise.context import Options
 from cache_worthy.advise.pin import Pins, measure_pins
-from cache_worthy.advise.pinsim import PinSim, measure_pinsim
+from cache_worthy.advise.pinsim import PinSim, pinsim
 from cache_worthy.logs.session import read_log
-from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import InvariantError
@@ -38,12 +39,9 @@ def measured(
     blocks: int,
     own: dict[str, type[EvictionPolicy]] | None = None,
 ) -> tuple[PinSim, Pins]:
-    replays = Replays(build_forest(paths), BlockSize(), BlockCost(), own or {})
-    table = BlockCost().cumulative(replays.forest.depth)
-    uncached = sum(table[n] for n in replays.forest.length)
-    pins = measure_pins(replays.forest, BlockSize(), BlockCost(), uncached_cost=uncached, top=top)
-    known = known_blocks(replays.forest)
-    sim = measure_pinsim(replays, known, pins, top=top, capacity=blocks * BLOCK, label="yours")
+    context = context_of(paths, options=Options(top_pins=top, own_policies=own or {}))
+    pins = measure_pins(context.replays, top)
+    sim = pinsim.measure(context, pins, policies_at(context, chosen=blocks * BLOCK))
     return sim, pins
 
 
@@ -152,13 +150,12 @@ def test_the_whole_gain_may_exceed_the_ceiling_under_other_policies() -> None:
 def test_a_lower_ceiling_is_refused() -> None:
     """The check of the pinned blocks' gain bites."""
     paths: Paths = [(1, 2), (3, 4), (5, 6), (1, 2), (1, 7)]
-    replays = Replays(build_forest(paths), BlockSize(), BlockCost())
     sim, pins = measured(paths, 1, 3)
-    known = known_blocks(replays.forest)
+    context = context_of(paths, options=Options(top_pins=1))
     assert sim.gain is not None
     wrong = dataclasses.replace(pins, together_protected_cost=sim.gain.pinned.saved - 1)
     with pytest.raises(InvariantError, match="at most"):
-        measure_pinsim(replays, known, wrong, top=1, capacity=3 * BLOCK, label="yours")
+        pinsim.measure(context, wrong, policies_at(context, chosen=3 * BLOCK))
 
 
 def test_a_pin_that_leaves_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,28 +67,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.section import section
+from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Requests that are exactly like an earlier one.
-
-    Attributes
-    ----------
-    requests : int
-    repeated_fraction : float
-        Of all requests.
-    rule : str
-    """
+    """Requests that are exactly like an earlier one."""
 
     requests: int
     repeated_fraction: float
+    """Of all requests."""
     rule: str
 
 
-@section("repeats", needs=("workload",), title="Repeats", place=25, skip="requests that come twice")
+@Section("repeats", needs=("workload",), title="Repeats", place=25, skip="requests that come twice")
 def repeats(context: Context, workload: Workload) -> Repeats:
     """Count them."""
     again = workload.requests - len({tuple(path) for path in context.paths})

@@ -6,13 +6,16 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from contexts import context_of, policies_at
 from hypothesis import given
 from hypothesis import strategies as st
 from reports import Read, made
 
-from cache_worthy.advise.policy_table import measure_policies
-from cache_worthy.advise.tails import Tails, measure_tails, nearest_rank
+from cache_worthy.advise.context import Context
+from cache_worthy.advise.tails import Tails
+from cache_worthy.advise.tails import tails as tails_section
 from cache_worthy.measure.per_request import known_blocks, require_sums
+from cache_worthy.measure.quantiles import nearest_rank
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import BlockCost, BlockSize
 from cache_worthy.sim.errors import InvariantError
@@ -29,9 +32,12 @@ Paths = list[tuple[int, ...]]
 
 
 def measure(paths: Paths, *blocks: tuple[int, str]) -> Tails:
-    replays = Replays(build_forest(paths), BlockSize(), BlockCost())
-    table = measure_policies(replays, [(b * BLOCK, label) for b, label in blocks])
-    return measure_tails(replays, known_blocks(replays.forest), table)
+    return found(context_of(paths), *((b * BLOCK, label) for b, label in blocks))
+
+
+def found(context: Context, *capacities: tuple[int, str]) -> Tails:
+    tails: Tails = tails_section.measure(context, policies_at(context, *capacities))
+    return tails
 
 
 def test_a_log_by_hand() -> None:
@@ -92,9 +98,9 @@ class Blocks(BlockCost):
 def test_half_and_half_is_cold() -> None:
     """(1, 2) was there before (3, 4, 5) took its room, and comes again with two new blocks."""
     paths: Paths = [(1, 2, 9), (3, 4, 5), (1, 2, 7, 8)]
-    replays = Replays(build_forest(paths), BlockSize(), Blocks())
-    table = measure_policies(replays, [(4 * BLOCK, "recommended")])
-    tails = measure_tails(replays, known_blocks(replays.forest), table)
+    context = context_of(paths)
+    context.replays = Replays(context.forest, BlockSize(), Blocks())
+    tails = found(context, (4 * BLOCK, "recommended"))
     lru = tails.capacities[0].rows[0]
     assert (lru.max, lru.tail_cost, lru.tail_evicted_cost) == (4, 4, 2)
     assert (lru.cold.requests, lru.cold.example_record, lru.first.requests) == (1, 3, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -234,12 +233,10 @@ def test_what_a_template_may_not(
     text: str, says: str, run: Run, template: Callable[[str], str], write: Callable[..., Path]
 ) -> None:
     """One line and exit code 2, soon."""
-    begun = time.monotonic()
     code, out, err = run("convert", write(*billed(2)), "--template", template(text), "-q")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "own.jinja: " in err
     assert says in err
-    assert time.monotonic() - begun < sandbox.SECONDS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no limit elsewhere")
