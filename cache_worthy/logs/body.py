@@ -1,4 +1,4 @@
-"""What formats with a request body share: messages, prompt or input to requests."""
+"""From a request body to requests, for the formats that hold one."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ TIMES = ("timestamp", "start_time", "startTime", "created_at", "time", "tstamp")
 
 
 def body_field(body: object) -> str | None:
+    """The field of a request body that holds the prompt."""
     if not isinstance(body, dict):
         return None
     return next((f for f in BODY_FIELDS if body.get(f) is not None), None)
 
 
 def time_of(record: Mapping[str, object]) -> int | float | None:
-    """The arrival time under one of its usual names."""
+    """The arrival time, under one of its usual names."""
     return next((t for f in TIMES if (t := to_ms(record.get(f))) is not None), None)
 
 
@@ -90,7 +91,7 @@ def contents(body: dict[str, object], field: str) -> list[Chat | Tokens | str]:
 def prompts(
     record: dict[str, object], body: dict[str, object], field: str, *, request_id: object = None
 ) -> tuple[Prompt, ...]:
-    """The requests of a body, with what the record around it says."""
+    """The requests of a body, with what the record around it says of them."""
     found = contents(body, field)
     answers, time = body.get("n"), time_of(record)
     # The tokens of several prompts' answers are counted together.
@@ -111,7 +112,7 @@ def prompts(
 
 
 def as_dict(record: Record) -> dict[str, object]:
-    """The record, which the caller knows is no text line."""
+    """A record that is known not to be a line of text."""
     if not isinstance(record, dict):
         raise Unusable("expected an object")
     return record

@@ -1,10 +1,10 @@
 """Chat requests of any vendor in one form, which a template makes one text of.
 
 JSON (tools, arguments) has sorted keys and no spaces. Not kept: ids of tool calls, reasoning of earlier
-turns, and fields beside role and content. An image, a sound or a file becomes one marker with the digest
-of its source, so its own tokens are not counted. The source is what is inside (base64) or the address,
-the same in every vendor's form, and ``detail`` where one is asked for; names and media types are no part
-of it.
+turns, and fields other than role and content. An image, a sound or a file becomes one marker with the
+digest of its source, so its own tokens are not counted. The source is the data (base64) or the address,
+the same in every vendor's form, and ``detail`` if one is asked for; names and media types are no part of
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import blake2b
 
 ROLES = {"human": "user", "gpt": "assistant", "ai": "assistant", "model": "assistant",
          "bot": "assistant", "observation": "tool", "function": "tool", "ipython": "tool"}  # fmt: skip
-"""Names of roles that mean the same."""
+"""Other names of roles."""
 
 # Tuples, not sets: what a log has under "type" need not be hashable.
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -44,7 +44,7 @@ class Chat:
 
 
 class ChatError(ValueError):
-    """Messages in no known shape: the place and what was expected."""
+    """Messages in no known shape; says where, and what was expected."""
 
 
 def canonical(value: object) -> str:
@@ -69,7 +69,7 @@ def read_chat(body: dict[str, object], field: str = "messages") -> Chat:
 
 
 def read_messages(value: object, field: str = "messages") -> list[Message]:
-    """A list of messages; a message that holds tool results becomes several."""
+    """A list of messages; one that holds results of tools becomes several."""
     if not isinstance(value, list):
         raise ChatError(f"{field}: expected a list of messages, got {type(value).__name__}")
     out: list[Message] = []
@@ -154,7 +154,7 @@ def _result(part: dict[str, object]) -> str:
 
 
 def _text(part: object) -> str:
-    """The text of a part, or a marker for what is none."""
+    """The text of a part, or a marker if it has none."""
     if not isinstance(part, dict):
         return part if isinstance(part, str) else canonical(part)
     text, content, source = part.get("text"), part.get("content"), part.get("source")
@@ -192,9 +192,8 @@ _OF_MEDIA = {*_HOLDERS, *_INSIDE, *_ADDRESS, *_BESIDE}
 def _media(part: dict[str, object]) -> str | None:
     """What an image, a sound or a file is, in one form for all vendors; None for anything else.
 
-    OpenAI (chat, responses), Anthropic, Gemini and OpenTelemetry write the same in other fields. A
-    part with a field that none of them has there (a search result, what a tool returned) says more
-    than its address, and so does one with text.
+    OpenAI (chat, responses), Anthropic, Gemini and OpenTelemetry write the same in different fields. A
+    part with another field (a search result, what a tool returned) says more than its address.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Chat templates: what makes one text of messages and tools, as a server does before it cuts blocks.
+"""Chat templates: messages and tools to one text, as a server does before it cuts blocks.
 
 The template of the log's server is not in the log. Three are shipped; they differ in their markers and
 in where tools are placed:
@@ -106,7 +106,7 @@ def _of_file(name: str) -> Render:
         return Sandbox(f"--template {name}", sources)
 
     def render(chat: Chat) -> str:
-        # As Hugging Face and vLLM choose where a model has two.
+        # As Hugging Face and vLLM choose between two templates of a model.
         which = "tool_use" if chat.tools and "tool_use" in sources else "default"
         return sandbox().render(
             which,

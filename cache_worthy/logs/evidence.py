@@ -35,7 +35,7 @@ PATIENCE = 4000
 """New first blocks in a row without a match after which nothing more is compared."""
 
 SNIPPET = 30
-"""Characters shown of a text on each side of where it diverges."""
+"""Characters shown of a text on each side of a difference."""
 
 LISTS, LIST_CHARS = 1000, 1 << 24
 """Lists of tools that are told apart; more are not compared."""
@@ -201,7 +201,7 @@ def printable(text: str) -> str:
 
 @dataclass(slots=True)
 class ToolOrders:
-    """Lists of tools by what is in them."""
+    """Lists of tools by their content."""
 
     prompts: int = 0  # with tools
     full: bool = False  # a list came that could not be kept and was not compared

@@ -1,4 +1,4 @@
-"""What formats with a ``hash_ids`` list share: a record's fields, checked."""
+"""The checked fields of a record with a list of block ids, for the formats that have one."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SALTS = 20
 
 
 class Intake:
-    """The requests of a log as in its files, while it is read; the tally counts what is none."""
+    """The requests of a log in file order, collected while it is read."""
 
     def __init__(self, options: ReadOptions, tally: Tally) -> None:
         self.options = options

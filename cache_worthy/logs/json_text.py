@@ -11,8 +11,8 @@ from typing import NoReturn
 
 HINT = "expected one JSON object a line"
 
-#: Brackets in a line that Python's parser can follow however deep they nest.
 SHALLOW = 500
+"""Brackets in a line that any parser can follow, however deep they nest."""
 
 GAP = re.compile(r"[ \t\r\n,]*")
 _OPENS = re.compile(r'\{[ \t]*(?:"|$)')
@@ -52,7 +52,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 def parse_line(text: str) -> dict[str, object] | str | Broken:
     """One line of JSON lines: its object, the line itself (no JSON), or what is wrong with it."""
-    # A dict that Python printed between the records of a server log is no JSON begun.
+    # A dict that Python printed between the records of a server log is no beginning of JSON.
     opens = _OPENS.match(text) is not None
     try:
         record = DECODER.decode(text)
@@ -71,7 +71,7 @@ def parse_line(text: str) -> dict[str, object] | str | Broken:
 
 
 def objects_in(text: str) -> list[dict[str, object]]:
-    """Several objects on one line, as where a file without a last line end was appended to.
+    """Several objects on one line, as in a file that was appended to without a line end.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a format hands over for one request, and how it says that it cannot."""
+"""What a format returns for one request, and what it raises if it cannot."""
 
 from __future__ import annotations
 
@@ -129,20 +129,11 @@ class Format(Protocol):
     sequence instead. ``INTERLEAVED``: lines of other kinds belong in such a log.
     """
 
-    @property
-    def NAME(self) -> str: ...
-
-    @property
-    def SUMMARY(self) -> str: ...
-
-    @property
-    def EXAMPLE(self) -> str: ...
-
-    @property
-    def FIELDS(self) -> tuple[str, ...]: ...
-
-    @property
-    def INTERLEAVED(self) -> bool: ...
+    NAME: str
+    SUMMARY: str
+    EXAMPLE: str
+    FIELDS: tuple[str, ...]
+    INTERLEAVED: bool
 
     def detect(self, record: Record, field: str | None = None) -> str | None: ...
 
@@ -170,7 +161,7 @@ def lookup(record: Mapping[str, object], path: str) -> object:
 
 
 def label(value: object) -> str | None:
-    """A model or salt as text; None where there is none.
+    """A model or salt as text, if there is one.
 
     Examples
     --------
@@ -202,7 +193,7 @@ def token_count(value: object) -> int | None:
 
 
 def priority_of(record: Mapping[str, object]) -> int:
-    """The request's priority, 0 where the log has none."""
+    """The request's priority, 0 if the log has none."""
     value = record.get("priority")
     return value if type(value) is int and abs(value) < 1 << 63 else 0
 

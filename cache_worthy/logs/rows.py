@@ -19,7 +19,7 @@ _KNOWN_COLUMNS = {
 
 
 def delimiter_of(start: bytes) -> str | None:
-    """What parts the cells of CSV (a comma, or as spreadsheets write it); None for anything else."""
+    """The delimiter of CSV (a comma, or what spreadsheets write instead); None for anything else."""
     line = start.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
     if line[:1] in "{[":
         return None

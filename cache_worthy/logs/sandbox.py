@@ -32,7 +32,7 @@ STEPS, SECONDS, MEMORY = 300_000, 10, 1 << 31
 BITS, LONGEST = 4096, 1 << 26
 
 TODAY = datetime(2024, 7, 26)
-"""What ``strftime_now`` shows: the day that Llama 3's template takes where it has no such function."""
+"""What ``strftime_now`` shows: the day that Llama 3's template takes without that function."""
 
 
 TO_JSON = partial(json.dumps, ensure_ascii=False)
@@ -68,9 +68,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             try:
                 tree = self.parse(source)
                 for loop in list(tree.find_all(nodes.For)):
-                    loop.iter = nodes.Filter(
-                        loop.iter, "_turns", [], [], None, None, lineno=loop.lineno
-                    )
+                    counted: tuple[Any, ...] = (loop.iter, "_turns", [], [], None, None)
+                    loop.iter = nodes.Filter(*counted, lineno=loop.lineno)
                 self._templates[which] = self.from_string(tree)
             except (TemplateSyntaxError, RecursionError) as error:
                 raise UsageError(f"{name}: no chat template: {_place(error)}{error}") from None
@@ -118,7 +117,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             too_large = operator == "*" and a * b > LONGEST
         if too_large:
             raise TemplateError(f"a result of {operator} is too large")
-        return super().call_binop(context, operator, left, right)
+        return self.binop_table[operator](left, right)
 
 
 def _place(error: BaseException) -> str:
@@ -136,7 +135,7 @@ def _refuse(message: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _less_memory() -> Iterator[None]:
-    """Let the process grow by ``MEMORY`` bytes at most, where the system can hold that."""
+    """Let the process grow by ``MEMORY`` bytes at most, on Linux."""
     try:
         import resource
 

@@ -1,14 +1,16 @@
-"""One pass over the files of a log: which format it is, what is a request, and what is not.
+"""One pass over the files of a log, which finds its format, its requests, and what is no request.
 
-:func:`read_log` is the way in. A record goes from :mod:`~cache_worthy.logs.records` through the
+:func:`read_log` is the entry. A record goes from :mod:`~cache_worthy.logs.records` through the
 format (:mod:`~cache_worthy.logs.shape`) to the requests (:mod:`~cache_worthy.logs.intake`); what is
 no request is counted (:mod:`~cache_worthy.logs.tally`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Container, Iterable, Iterator
 from os import PathLike
 from typing import Any
 
@@ -18,7 +20,6 @@ from cache_worthy.logs.intake import Intake
 from cache_worthy.logs.json_text import HINT, Broken
 from cache_worthy.logs.log import Log
 from cache_worthy.logs.options import ReadOptions, with_choices
-from cache_worthy.logs.pairing import Pairing
 from cache_worthy.logs.plain import plain_lines
 from cache_worthy.logs.prompts import Prompt, Record, Refused, Skipped, Unusable
 from cache_worthy.logs.records import read_records
@@ -29,6 +30,9 @@ from cache_worthy.sim.errors import TraceError
 
 GIVE_UP = 100_000
 """Lines without a known format after which the rest is not read."""
+
+HELD = 64
+"""Requests that may wait at once for the record that names their adapter."""
 
 
 def read_log(
@@ -86,6 +90,49 @@ def read_log(
     return session.log()
 
 
+class _Pairing:
+    """Requests logged in two records, one with the prompt, the other with its adapter (vLLM at DEBUG).
+
+    The first waits for the second, and what comes after it waits too, so that the order stays.
+    """
+
+    def __init__(self) -> None:
+        self._held: deque[tuple[Place, Prompt]] = deque()
+        self._promptless: dict[str, Bad] = {}
+
+    def hold(self, place: Place, prompts: list[Prompt]) -> bool:
+        """Let requests wait, if they must; whether they do."""
+        if not self._held and not any(p.unfinished for p in prompts):
+            return False
+        self._held += [(place, p) for p in prompts]
+        return True
+
+    def finish(self, rest: Unusable) -> bool:
+        """Give a request that waits what a later record says of it; whether one waited."""
+        for n, (place, prompt) in enumerate(self._held):
+            if prompt.unfinished and prompt.request_id == rest.request_id:
+                whole = dataclasses.replace(
+                    prompt, salt=rest.salt, answers=rest.answers, unfinished=False
+                )
+                self._held[n] = place, whole
+                return True
+        return False
+
+    def ready(self, *, end: bool) -> Iterator[tuple[Place, Prompt]]:
+        """What waits no longer; at the end of the log, all."""
+        held = self._held
+        while held and (end or not held[0][1].unfinished or len(held) > HELD):
+            yield held.popleft()
+
+    def without_prompt(self, place: Place, error: Unusable) -> None:
+        """Remember a record whose prompt another one may carry."""
+        self._promptless.setdefault(error.request_id or "", Bad(place, str(error)))
+
+    def alone(self, requests: Container[str]) -> Iterator[Bad]:
+        """Records without a prompt whose request ids are not among ``requests``."""
+        return (bad for name, bad in self._promptless.items() if name not in requests)
+
+
 class _Session:
     """One call of :func:`read_log`."""
 
@@ -96,7 +143,7 @@ class _Session:
         self.shape = Shape(options.format)
         self.tally = Tally(known=self.shape.format is not None)
         self.intake = Intake(options, self.tally)
-        self.pairing = Pairing()
+        self.pairing = _Pairing()
 
     def read(self, name: str) -> None:
         """Take in one file."""
@@ -114,7 +161,7 @@ class _Session:
         tally.end_file(open_end=source.open_end, cut_short=source.cut_short)
 
     def _take(self, place: Place, value: Record | Broken) -> Bad | None:
-        """Take in one record; what is wrong with it."""
+        """Take in one record and return what is wrong with it."""
         pairing, tally = self.pairing, self.tally
         try:
             if not isinstance(value, Broken):
@@ -143,7 +190,7 @@ class _Session:
         return None
 
     def _record(self, place: Place, record: Record) -> bool:
-        """Take in one record; whether it was one of the log's format."""
+        """Take in one record and return whether it was one of the log's format."""
         shape, tally = self.shape, self.tally
         if shape.format is None and shape.detect(place, record) and shape.format is not None:
             tally.recognised(shape.format, in_json=shape.in_json)

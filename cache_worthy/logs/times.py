@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 LARGEST = 2**63
-"""Beyond this a number is no time (nanoseconds of the year 2262)."""
+"""A larger number is no time (nanoseconds of the year 2262)."""
 
 
 def to_ms(value: object, per_unit: float = 1) -> int | float | None:

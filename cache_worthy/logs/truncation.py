@@ -33,7 +33,7 @@ class _Kind:
         self.whole: dict[int, int] = {}  # by place: whole blocks
         self.different: set[BlockId] = set()  # last blocks, which tell prompts apart
 
-    def add(self, length: int, place: int, whole: int, last: BlockId | None) -> None:
+    def add(self, length: int, place: int, *, whole: int, last: BlockId | None) -> None:
         if len(self.seen) < SEEN_LENGTHS:
             self.seen.add(length)
         if self.longer(length):
@@ -65,9 +65,9 @@ class Lengths:
         ``characters`` of text or None.
         """
         if characters is None:
-            self._one.add(length, place, whole, last)
+            self._one.add(length, place, whole=whole, last=last)
         elif characters == length >= CUT_LENGTH:
-            self._both.add(length, place, whole, last)
+            self._both.add(length, place, whole=whole, last=last)
         else:
             self._both.longer(max(characters, length))
 

@@ -13,7 +13,7 @@ from cache_worthy.logs.json_text import DECODER, GAP, Broken, json_kind
 from cache_worthy.logs.source import Source
 
 WANT = 1 << 16
-"""Characters to have at hand, at least."""
+"""Characters to have in memory, at least."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -81,8 +81,7 @@ class _End(Exception):
 class _Values:
     """The text of a stream, parsed from its front.
 
-    The text at hand at least doubles while one value is incomplete, so parsing is linear in the
-    file up to a factor of two.
+    The text in memory at least doubles while a value is incomplete, so parsing is linear in the file.
     """
 
     def __init__(self, source: Source, stream: io.BufferedReader, *, array: bool) -> None:
@@ -92,11 +91,11 @@ class _Values:
         self._constants: list[str] = []  # NaN and infinities: they spoil one value, not the rest
         self._decoder = json.JSONDecoder(parse_constant=self._constants.append)
         self._text, self._at = "", 0
-        self._ended = False  # the stream has
-        self._closed = False  # the array is
+        self._ended = False  # whether the stream has
+        self._closed = False  # whether the array is
 
     def _fill(self, size: int) -> None:
-        """Have at least so many characters at hand, unless the stream ends."""
+        """Have at least ``size`` characters in memory, unless the stream ends."""
         parts = [self._text[self._at :]]
         have = len(parts[0])
         while have < size and not self._ended:
@@ -107,7 +106,7 @@ class _Values:
         self._text, self._at = "".join(parts), 0
 
     def begin(self) -> None:
-        """Go to what is first."""
+        """Go to the first value."""
         self._fill(WANT)
         if self._array:
             self._at = self._text.index("[") + 1
@@ -171,6 +170,6 @@ class _Values:
             raise _End(Broken(reason, False, ends=True, whole=True)) from None
 
     def let_go(self) -> None:
-        """Let go of text that is done with, where it is most of what is at hand."""
+        """Release text that has been parsed, if it is most of what is in memory."""
         if self._at > WANT and 2 * self._at > len(self._text):
             self._text, self._at = self._text[self._at :], 0

@@ -22,6 +22,7 @@ _OWN_PARTS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
 def is_batch_result(record: Record) -> bool:
+    """Whether a record is a line of a batch's result file."""
     if not isinstance(record, dict) or "params" in record:
         return False
     result = record.get("result")
@@ -55,6 +56,7 @@ def _own(message: object) -> bool:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per record; a batch's results are refused, and an HTTP status from 400 on skipped."""
     row = as_dict(record)
     if is_batch_result(row):
         raise Refused(

@@ -27,5 +27,6 @@ def detect(record: Record, field: str | None = None) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per record."""
     assert isinstance(record, dict)
     return (prompt_of(record, block_tokens=BLOCK_TOKENS, binding=False, ms_per_unit=1000),)

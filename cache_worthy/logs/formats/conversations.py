@@ -22,12 +22,14 @@ INTERLEAVED = False
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A list of turns."""
     if not isinstance(record, dict):
         return None
     return next((f for f in FIELDS if isinstance(record.get(f), list)), None)
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per turn."""
     row = as_dict(record)
     try:
         messages = tuple(read_messages(row[field], field))

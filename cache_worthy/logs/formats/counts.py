@@ -27,6 +27,7 @@ def detect(record: Record, field: str | None = None) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """Refuse the log."""
     what = _KNOWN.get(field, f"a log of token counts ({field})")
     raise Refused(
         f"{what}: it says how long prompts are, not which prefixes they share, so no cache result "

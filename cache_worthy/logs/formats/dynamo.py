@@ -31,10 +31,12 @@ def _event(record: Record) -> dict[str, object] | None:
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """The schema name."""
     return FIELDS[0] if _event(record) is not None else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request for each finished one."""
     event = _event(record)
     if event is None or event.get("event_type") != "request_end":
         return ()

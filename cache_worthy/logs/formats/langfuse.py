@@ -22,10 +22,12 @@ _TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", 
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A kind of observation."""
     return "input" if isinstance(record, dict) and record.get("type") in _TYPES else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """The request of a generation."""
     row = as_dict(record)
     if row.get("type") != "GENERATION":
         return ()

@@ -12,8 +12,10 @@ INTERLEAVED = False
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """Any line, but none of a first record: any text would be one."""
     return "line" if field is not None and isinstance(record, str) else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per line."""
     return (Prompt(content=record),) if isinstance(record, str) else ()

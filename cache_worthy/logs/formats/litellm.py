@@ -1,14 +1,14 @@
 """LiteLLM spend logs: JSON lines, a JSON array, or CSV; prompts are JSON inside strings.
 
-Prompts are stored only where the operator turned that on. The proxy cuts long strings in the middle
+Prompts are stored only if the operator turned that on. The proxy cuts long strings in the middle
 and leaves a mark; only what comes before the first mark is used, in whole blocks.
 
 Since v1.111 the callback ``prefix_block_hashes`` writes keyed ids of whole prefixes (chained
 HMAC-SHA256, 16 hexadecimal digits each), the partial last block included, to the row's metadata;
-where a row has them they are used, and no prompt is needed. *Not verified:* the names of the fields.
+if a row has them they are used, and no prompt is needed. *Not verified:* the names of the fields.
 The documentation names none, and no release with the callback could be looked at (1.110.2 has none).
 So they are read by their shape: the list of strings under that name, or the one such list in the
-object there, and ``block_size`` beside it. Where no size is stated, give --block-size.
+object there, and ``block_size`` beside it. If no size is stated, give --block-size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_PROMPT = (
     "of the LiteLLM proxy, or its prefix_block_hashes callback"
 )
 CUT = "... (litellm_truncated"
-"""What the proxy writes where it cut a string."""
+"""The mark that the proxy writes at a cut."""
 
 CALLBACK = "prefix_block_hashes"
 """The callback that stores block ids, and the name of its field."""
@@ -51,21 +51,30 @@ _MARKS = {"startTime", "spend", "proxy_server_request", "call_type"}
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A request id beside the columns of the spend table."""
     if not isinstance(record, dict) or "request_id" not in record:
         return None
     return "proxy_server_request" if _MARKS & record.keys() else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The request of a row; failed calls, and answers out of the proxy's own cache, are skipped."""
+    """The request of a row; failed calls and answers from the proxy's own cache are skipped."""
     row = as_dict(record)
     if row.get("status") == "failure":
         raise Skipped("failed request")
     if row.get("cache_hit") in (True, "True", "true"):
         raise Skipped("answered from the proxy's cache")
-    hashes = _hashes(row)
-    if hashes is not None:
-        return (_of_hashes(row, hashes),)
+    if (hashes := _hashes(row)) is not None:
+        return (
+            Prompt(
+                content=hashes,
+                input_length=token_count(row.get("prompt_tokens")),
+                output_length=answer_length(row),
+                timestamp=to_ms(row.get("startTime")),
+                model=label(row.get("model")),
+                request_id=label(row.get("request_id")),
+            ),
+        )
     body = parsed(row.get("proxy_server_request"))
     if isinstance(body, dict) and isinstance(body.get("body"), dict):
         body = body["body"]
@@ -96,17 +105,6 @@ def _hashes(row: dict[str, object]) -> Blocks | None:
             stated = type(size) is int and 1 <= size <= 1 << 20
             return Blocks(ids, size if stated else None, stated)  # type: ignore[arg-type]
     return None
-
-
-def _of_hashes(row: dict[str, object], hashes: Blocks) -> Prompt:
-    return Prompt(
-        content=hashes,
-        input_length=token_count(row.get("prompt_tokens")),
-        output_length=answer_length(row),
-        timestamp=to_ms(row.get("startTime")),
-        model=label(row.get("model")),
-        request_id=label(row.get("request_id")),
-    )
 
 
 def _is_cut(prompt: Prompt) -> bool:

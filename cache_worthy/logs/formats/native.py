@@ -1,7 +1,7 @@
 """Native logs: one ``hash_ids`` list per record (Mooncake FAST'25, AIPerf mooncake_trace).
 
 Ids are used verbatim; 512 tokens per block unless ``block_size`` is in the record
-(``cache-worthy convert`` writes it where it is not 512) or is given; timestamps in milliseconds.
+(``cache-worthy convert`` writes it if it is not 512) or is given; timestamps in milliseconds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ INTERLEAVED = False
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """The field that makes a record native."""
     return "hash_ids" if isinstance(record, dict) and "hash_ids" in record else None
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """One request per record; one with an HTTP status from 400 on is skipped."""
     assert isinstance(record, dict)
     check_status(record)
     stated = record.get("block_size") is not None

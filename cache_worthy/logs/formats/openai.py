@@ -37,6 +37,7 @@ def _body(record: Record) -> tuple[str, dict[str, object]] | None:
 
 
 def is_batch_output(record: Record) -> bool:
+    """Whether a record is a line of a batch *output* file."""
     return (
         isinstance(record, dict)
         and "custom_id" in record
@@ -59,6 +60,7 @@ def detect(record: Record, field: str | None = None) -> str | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """The requests of one body; one with an HTTP status from 400 on beside it is skipped."""
     row = as_dict(record)
     if is_batch_output(row):
         raise Refused(

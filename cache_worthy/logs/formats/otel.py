@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cache_worthy.logs.body import as_dict, parsed, time_of
-from cache_worthy.logs.chat import Chat, ChatError, read_chat
+from cache_worthy.logs.chat import ChatError, read_chat
 from cache_worthy.logs.prompts import Prompt, Record, Skipped, Unusable, count, label
 from cache_worthy.logs.times import to_ms
 
@@ -97,10 +97,9 @@ def _plain(value: object) -> object:
 
 def _failed(span: dict[str, object], found: dict[str, object]) -> bool:
     """Whether the span's status is an error (by number, by name), or it has an error type."""
-    status = span.get("status")
-    code = status
-    if isinstance(status, dict):
-        code = status.get("code", status.get("status_code", status.get("statusCode")))
+    code = span.get("status")
+    if isinstance(code, dict):
+        code = code.get("code", code.get("status_code", code.get("statusCode")))
     if isinstance(code, str):
         code = code.rpartition("_")[2].upper()
     return code in (2, "2", "ERROR") or bool(found.get("error.type"))
@@ -128,7 +127,7 @@ def _span(span: dict[str, object]) -> Prompt | None:
         "messages": messages,
     }
     try:
-        chat: Chat = read_chat(body)
+        chat = read_chat(body)
     except ChatError as error:
         raise Unusable(str(error)) from error
     nano = to_ms(span.get("startTimeUnixNano", span.get("start_time_unix_nano")))

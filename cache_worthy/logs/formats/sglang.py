@@ -2,7 +2,7 @@
 
 The default level cuts every string and list over 2048 in the middle. Only the part before the cut
 is used, in whole blocks, and such records are counted. A request is taken from its arrival; its
-finish counts only where the log has no arrival. Images (``image_data``) are not read: prompts that
+finish counts only if the log has no arrival. Images (``image_data``) are not read: prompts that
 differ in nothing else look equal, so of requests with images more seems shared than is.
 """
 
@@ -45,6 +45,7 @@ _WANTED = {"rid", "text", "input_ids", "lora_path", "extra_key"}
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A request event or line."""
     if isinstance(record, str):
         return "obj.text" if _match(record) else None
     event = record.get("event")
@@ -59,7 +60,7 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
-    """The requests of an event or line (several where the client sent a batch)."""
+    """The requests of an event or line (several if the client sent a batch)."""
     if isinstance(record, str):
         match = _match(record)
         if match is None:

@@ -46,6 +46,7 @@ NO_PROMPT = (
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A line about a received request."""
     return "prompt" if isinstance(record, str) and _match(record) else None
 
 
@@ -58,6 +59,7 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
+    """The request of a line."""
     match = _match(record) if isinstance(record, str) else None
     if match is None or not isinstance(record, str):
         return ()

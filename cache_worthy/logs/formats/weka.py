@@ -28,6 +28,7 @@ INTERLEAVED = False
 
 
 def detect(record: Record, field: str | None = None) -> str | None:
+    """A list of requests beside a block size."""
     if not isinstance(record, dict) or not isinstance(record.get("requests"), list):
         return None
     return FIELDS[0] if "block_size" in record or "hash_id_scope" in record else None
@@ -84,6 +85,9 @@ def _scoped_ids(entry: Entry, key: bytes) -> list[BlockId]:
     ids = entry["hash_ids"]
     if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
         raise Unusable("hash_ids: expected a list of integers or strings")
-    texts = (repr(i).encode("utf-8", "surrogatepass") for i in ids)
-    digests = (blake2b(text, digest_size=8, key=key).digest() for text in texts)
-    return [int.from_bytes(digest, "big") >> 1 for digest in digests] if key else ids
+    return [_scoped(key, i) for i in ids] if key else ids
+
+
+def _scoped(key: bytes, block: object) -> int:
+    data = repr(block).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8, key=key).digest(), "big") >> 1
