@@ -19,7 +19,7 @@ from typing import ParamSpec, TypeVar
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.analysis import analyze as _analyze
 from cache_worthy.advise.memory import Engine
-from cache_worthy.advise.request import requested
+from cache_worthy.advise.request import Compared, requested
 from cache_worthy.checks import boolean, file_name, wrong
 from cache_worthy.logs import session
 from cache_worthy.logs.log import Log
@@ -82,6 +82,7 @@ def analyze(
     capacity_gib: float | None = None,
     model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
     policy: OwnPolicy | Iterable[OwnPolicy] = (),
+    policies: Compared = "default",
     pins: int = 5,
     skip: str | Iterable[str] = (),
     cost_curve: str | PathLike[str] | None = None,
@@ -103,6 +104,8 @@ def analyze(
         A shipped model, a JSON file, or the model itself.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
+    policies : {"default", "all"}
+        Compare all shipped policies, or those that can be the cheapest.
     pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
         As the options of the command; ``skip`` names one section or several.
 
@@ -123,6 +126,7 @@ def analyze(
         capacity=Capacity(fraction=capacity_fraction, gib=capacity_gib),
         model=_model(model),
         policy=[policy] if isinstance(policy, str) or callable(policy) else policy,
+        policies=policies,
         pins=pins,
         skip=[skip] if isinstance(skip, str) else skip,
         cost_curve=cost_curve,

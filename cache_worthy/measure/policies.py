@@ -56,6 +56,11 @@ def listed() -> list[Listed]:
     ]
 
 
+def by_default() -> tuple[str, ...]:
+    """The shipped policies of the radix tree that an analysis compares without being told to."""
+    return tuple(name for name, policy in POLICIES.items() if policy.by_default)
+
+
 def _radix(name: str, summary: str = "", source: str = "") -> Listed:
     """A shipped policy of the radix tree, or one of the user's own."""
     return Listed(name=name, summary=summary, source=source, engine="radix", pins_path=True)

@@ -10,6 +10,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.per_request import by_depth, summed
@@ -52,8 +53,9 @@ class Replays:
     forest : Forest
     size : BlockSize
     cost : BlockCost
-    own : mapping of str to callable
-        Factories of the user's policies by display name, beside the shipped ones.
+    policies : mapping of str to callable, optional
+        Factories of the policies to compare, by the names they are shown under; all shipped ones by
+        default.
     workers : Workers
         Where :meth:`ahead` runs them.
     base : Replays, optional
@@ -71,15 +73,15 @@ class Replays:
         forest: Forest,
         size: BlockSize,
         cost: DepthFn,
-        own: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
+        policies: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
         workers: Workers = SERIAL,
         base: Replays | None = None,
     ) -> None:
         self.forest = forest
         self.size = size
         self.cost = cost
-        self.own = dict(own or {})
-        self.factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **self.own}
+        chosen = POLICIES if policies is None else policies
+        self.policies: dict[str, Callable[[], EvictionPolicy]] = dict(chosen)
         self.costs = cost.cumulative(forest.depth)
         # The same numbers, looked up: the node engine asks for them one segment at a time.
         self._table = TableCost(tuple(self.costs))
@@ -90,6 +92,11 @@ class Replays:
         self.workers = workers
         self._kept: dict[tuple[str, int], Outcome] = {}
         self._matched: dict[tuple[str, int], Counter[int]] = {}
+
+    @property
+    def same(self) -> dict[str, Any]:
+        """The same policies and workers, for replays of another log or cost."""
+        return {"policies": self.policies, "workers": self.workers}
 
     @property
     def working_set(self) -> int:
@@ -126,7 +133,7 @@ class Replays:
         self.count += len(keys)
         number = {key: n for n, key in enumerate(keys, 1)}
         items = [
-            (policy, self.factories[policy], new[policy, blocks], self.size, self._table)
+            (policy, self.policies[policy], new[policy, blocks], self.size, self._table)
             for policy, blocks in keys
         ]
         results = self._where(keys).map_tasks(
@@ -174,7 +181,7 @@ class Replays:
         """A replay in which static nodes never leave; not kept."""
         return run_policy(
             policy,
-            self.factories[policy],
+            self.policies[policy],
             self.forest,
             capacity=capacity,
             size=self.size,

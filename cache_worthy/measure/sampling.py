@@ -231,13 +231,10 @@ class SampledReplays(Replays):
     """
 
     def __init__(self, replays: Replays, sample: Sample, *, parts: bool = True) -> None:
-        super().__init__(
-            replays.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
-        )
+        forest, size, cost, same = replays.forest, replays.size, replays.cost, replays.same
+        super().__init__(forest, size, cost, **same)
         self.sample = sample
-        self._of_sample = Replays(
-            sample.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
-        )
+        self._of_sample = Replays(sample.forest, size, cost, **same)
         kept = self._of_sample
         if not sample.own:
             raise UsageError(

@@ -84,6 +84,7 @@ class Cosigned(EvictionPolicy):
         "block does not fall with depth"
     )
     source = "this project, proofs/cosigned.md; after Young 2002"
+    by_default = False
     chooses = True
 
     def __init__(self, number: Callable[[int], float | Fraction] = float) -> None:
