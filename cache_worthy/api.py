@@ -97,16 +97,13 @@ def analyze(
     Parameters
     ----------
     log : Log
-        Of :func:`cache_worthy.read_log`.
     capacity_fraction, capacity_gib : float, optional
         Your own cache size, to be shown beside the recommended one: one of them at most.
     model : str, path or Model
         A shipped model, a JSON file, or the model itself.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
-    policies : {"default", "all"}
-        Compare all shipped policies, or those that can be the cheapest.
-    pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
+    policies, pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
         As the options of the command; ``skip`` names one section or several.
 
     Raises

@@ -9,8 +9,8 @@ from functools import cached_property
 from cache_worthy.advise.family import CostMember, family
 from cache_worthy.advise.memory import Engine
 from cache_worthy.logs.log import Log
+from cache_worthy.measure.capacity import require_floor
 from cache_worthy.measure.cost_curve import CostCurve
-from cache_worthy.measure.floor import require_floor
 from cache_worthy.measure.per_request import known_blocks
 from cache_worthy.measure.policies import by_default
 from cache_worthy.measure.replays import Replays

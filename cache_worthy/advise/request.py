@@ -20,7 +20,7 @@ from cache_worthy.sim.sglang.versions import server_for
 
 Compared = Literal["default", "all"]
 COMPARED: tuple[Compared, ...] = ("default", "all")
-"""Shipped policies that are compared: all, or those that can be the cheapest."""
+"""Shipped policies to compare: all, or those with ``by_default``."""
 
 _SKIP = "names of sections"
 

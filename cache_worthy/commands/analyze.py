@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policies",
         choices=COMPARED,
         default="default",
-        help="shipped policies to compare: all, or those that can be the cheapest (default)",
+        help="shipped policies to compare; default: without recursive_lru, which equals lru, and "
+        "cosigned, which takes longest and gains least",
     )
     parser.add_argument(
         "--pins", type=arg.positive_int, default=5, metavar="N", help="prefixes to list (5)"

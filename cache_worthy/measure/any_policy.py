@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
-from cache_worthy.measure.capacity import Capacity
-from cache_worthy.measure.floor import require_floor
+from cache_worthy.measure.capacity import Capacity, require_floor
 from cache_worthy.measure.policies import Plan, strategy_config
 from cache_worthy.measure.replays import run_policy
 from cache_worthy.measure.result import InputRead, Result, input_read

@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cache_worthy.errors import UsageError
-from cache_worthy.measure.floor import at_least
+from cache_worthy.measure.capacity import at_least
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome

@@ -59,8 +59,8 @@ class EvictionPolicy(ABC):
     source : str
         The paper or code that defines the policy.
     by_default : bool
-        Whether an analysis replays it without being told to; false where another policy is always at
-        least as good.
+        Whether an analysis replays it without being told to: not one that equals another, or that
+        gains too little for the time of its replays.
     """
 
     name: ClassVar[str]
