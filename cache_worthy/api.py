@@ -203,7 +203,7 @@ def bound(
     rows: Rows = "A3",
     solver: str | None = None,
 ) -> BoundDocument:
-    """What any schedule must recompute at one capacity, certified, as ``cache-worthy bound``.
+    """A certified lower bound on what any schedule must recompute, as ``cache-worthy bound``.
 
     Parameters
     ----------

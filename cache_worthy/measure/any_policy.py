@@ -39,7 +39,7 @@ class Replay(Result):
     engine : str
         ``radix``: the tree of this project; ``generic``, ``vllm``, ``sglang``: whose blocks.
     pins_path : bool
-        The blocks of the request in service stay.
+        Whether the blocks of the request in service cannot be evicted.
     parameters : dict of str to (str, int or float)
         Options of the policy that were given.
     covered : bool

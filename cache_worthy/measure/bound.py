@@ -1,4 +1,4 @@
-"""How little any schedule, clairvoyant ones included, could recompute on a log: a certified bound."""
+"""The least that any schedule, even a clairvoyant one, must recompute on a log: a certified bound."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BoundInput(InputRead):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What certifies a bound: prices, to be checked against the canonical trace."""
+    """The prices that certify a bound, to be checked against the canonical trace."""
 
     trace: BlockTrace
     bound: Bound

@@ -1,7 +1,7 @@
 """A measured prefill cost curve, read from a file: cost of a prompt by its number of tokens.
 
-The unit is the user's (milliseconds on one machine, say) and is used relatively only: the curve
-decides shares and rankings, and no figure is printed in its unit.
+The unit is the user's (milliseconds on one machine, say). The curve decides shares and rankings only;
+no figure is printed in its unit.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class CostCurve:
     def cumulative(self, depth: int, block_tokens: int) -> list[int]:
         """Costs of the paths of 0, 1, ..., ``depth`` blocks, as integers without a common factor.
 
-        Exact multiples of the interpolated values, so that equal costs stay equal: a policy's ties
-        hang on that. Where their common denominator takes more digits than a double holds (lengths
+        Exact multiples of the interpolated values, so that equal costs stay equal, on which
+        the ties of policies depend. Where their common denominator takes more digits than a double holds (lengths
         that share no factor), each is rounded once to ``RESOLUTION`` instead. Sums and replays are
         exact from there.
         """

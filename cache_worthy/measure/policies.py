@@ -35,7 +35,7 @@ class Listed:
     engine : str
         ``radix``, ``vllm``, ``sglang``, or ``generic``.
     pins_path : bool
-        The blocks of the request in service stay.
+        Whether the blocks of the request in service cannot be evicted.
     """
 
     name: str
@@ -231,7 +231,8 @@ PARAMETERS: Mapping[str, Callable[[str, object], Parameter]] = {
     "generated": _choice("ignore", "length"),
     "sglang_version": text,
 }
-"""What belongs to some policies only, each an option of the command line; its ranges are the policy's."""
+"""Parameters that only some policies have, each an option of the command line; the policy checks the
+range."""
 
 
 def strategy_config(given: object) -> dict[str, Any]:
