@@ -19,7 +19,7 @@ from typing import ParamSpec, TypeVar
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.analysis import analyze as _analyze
 from cache_worthy.advise.memory import Engine
-from cache_worthy.advise.request import requested
+from cache_worthy.advise.request import Compared, requested
 from cache_worthy.checks import boolean, file_name, wrong
 from cache_worthy.logs import session
 from cache_worthy.logs.log import Log
@@ -82,6 +82,7 @@ def analyze(
     capacity_gib: float | None = None,
     model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
     policy: OwnPolicy | Iterable[OwnPolicy] = (),
+    policies: Compared = "default",
     pins: int = 5,
     skip: str | Iterable[str] = (),
     cost_curve: str | PathLike[str] | None = None,
@@ -96,14 +97,13 @@ def analyze(
     Parameters
     ----------
     log : Log
-        Of :func:`cache_worthy.read_log`.
     capacity_fraction, capacity_gib : float, optional
         Your own cache size, to be shown beside the recommended one: one of them at most.
     model : str, path or Model
         A shipped model, a JSON file, or the model itself.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
-    pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
+    policies, pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
         As the options of the command; ``skip`` names one section or several.
 
     Raises
@@ -123,6 +123,7 @@ def analyze(
         capacity=Capacity(fraction=capacity_fraction, gib=capacity_gib),
         model=_model(model),
         policy=[policy] if isinstance(policy, str) or callable(policy) else policy,
+        policies=policies,
         pins=pins,
         skip=[skip] if isinstance(skip, str) else skip,
         cost_curve=cost_curve,
@@ -202,7 +203,7 @@ def bound(
     rows: Rows = "A3",
     solver: str | None = None,
 ) -> BoundDocument:
-    """What any schedule must recompute at one capacity, certified, as ``cache-worthy bound``.
+    """A certified lower bound on what any schedule must recompute, as ``cache-worthy bound``.
 
     Parameters
     ----------

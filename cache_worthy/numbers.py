@@ -10,7 +10,7 @@ def gib(size: int) -> str:
 
 
 def gib_short(size: int) -> str:
-    """Bytes in GiB with about three digits, for the head of a column."""
+    """Bytes in GiB with about three digits, for the heading of a column."""
     value = size / 2**30
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
 

@@ -90,8 +90,8 @@ def band(
         context.step(f"sensitivity: {of.name}")
         mine = base
         if mine is None or of is not context.members[0]:
-            own, workers = context.options.own_policies, context.workers
-            mine = Replays(context.forest, of.size, of.cost, own=own, workers=workers, base=base)
+            same = {"workers": context.workers} if base is None else base.same
+            mine = Replays(context.forest, of.size, of.cost, base=base, **same)
         before = mine.count
         found.append(answers(context, of, mine, curve=curve, table=asked))
         count += mine.count - before

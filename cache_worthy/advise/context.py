@@ -9,15 +9,16 @@ from functools import cached_property
 from cache_worthy.advise.family import CostMember, family
 from cache_worthy.advise.memory import Engine
 from cache_worthy.logs.log import Log
+from cache_worthy.measure.capacity import require_floor
 from cache_worthy.measure.cost_curve import CostCurve
-from cache_worthy.measure.floor import require_floor
 from cache_worthy.measure.per_request import known_blocks
+from cache_worthy.measure.policies import by_default
 from cache_worthy.measure.replays import Replays
 from cache_worthy.measure.sampling import Sample, SampledReplays, draw, require_answered
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import Forest, forest_of
-from cache_worthy.sim.radix.policies import EvictionPolicy
+from cache_worthy.sim.radix.policies import POLICIES, EvictionPolicy
 from cache_worthy.sim.trace import BlockId, paths_of
 from cache_worthy.workers import SERIAL, Workers
 
@@ -29,6 +30,8 @@ class Options:
     model: Model = DEFAULT_MODEL
     capacity: Callable[[int, int], int | None] | None = None
     """``capacity(distinct_blocks, block_bytes)`` in bytes, or None."""
+    shipped: Sequence[str] = field(default_factory=by_default)
+    """The shipped policies to compare."""
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     """Factories of the user's policies by display name."""
     top_pins: int = 5
@@ -132,13 +135,13 @@ class Context:
             If the chosen capacity is under the floor or what the sample answers, a measured curve is
             too short, or the sample too small.
         """
-        chosen, mine = self.chosen, self.members[0]
+        chosen, mine, shipped = self.chosen, self.members[0], self.options.shipped
         require_floor(chosen, self.forest, self.size)
         whole = Replays(
             self.forest,
             mine.size,
             mine.cost,
-            own=self.options.own_policies,
+            policies={**{name: POLICIES[name] for name in shipped}, **self.options.own_policies},
             workers=self.workers,
         )
         if self.sample is None or self.sample.fraction >= 1:

@@ -136,8 +136,8 @@ def pin_policy(replays: Replays) -> str:
 
     A policy that chooses victims itself cannot be told what to keep and is passed over.
     """
-    own = (name for name in replays.factories if name not in POLICIES)
-    return next((name for name in own if not replays.factories[name]().chooses), BASELINE)
+    own = (name for name in replays.policies if name not in POLICIES)
+    return next((name for name in own if not replays.policies[name]().chooses), BASELINE)
 
 
 def _gain(

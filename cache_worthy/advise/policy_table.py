@@ -145,12 +145,12 @@ def measure_policies(
     step: Callable[[str], None] = lambda text: None,
 ) -> PolicyTable:
     """Replay every policy at every capacity; capacities come with their labels."""
-    pairs = [(name, capacity) for capacity, _ in capacities for name in replays.factories]
+    pairs = [(name, capacity) for capacity, _ in capacities for name in replays.policies]
     replays.ahead(pairs, step, "policy table")
     return PolicyTable(
         baseline=BASELINE,
         compulsory_cost=replays.compulsory_cost,
-        policies=tuple(replays.factories),
+        policies=tuple(replays.policies),
         outside_oracle_coverage=tuple(_own(replays)),
         rows=tuple(_row(replays, capacity, label) for capacity, label in capacities),
     )
@@ -158,11 +158,11 @@ def measure_policies(
 
 def _own(replays: Replays) -> list[str]:
     """The user's own policies."""
-    return [name for name in replays.factories if name not in POLICIES]
+    return [name for name in replays.policies if name not in POLICIES]
 
 
 def _row(replays: Replays, capacity: int, label: str) -> PolicyRow:
-    results = {name: replays.run(name, capacity) for name in replays.factories}
+    results = {name: replays.run(name, capacity) for name in replays.policies}
     least = min(r.total_cost for r in results.values())
     base = results[BASELINE].total_cost
     best = BASELINE if base == least else min(results, key=lambda n: results[n].total_cost)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
+from typing import Literal
 
 from cache_worthy.advise.context import Options
 from cache_worthy.advise.memory import ENGINES, Engine
@@ -12,9 +13,14 @@ from cache_worthy.checks import boolean, file_name, integer, listed, one_of, rea
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.capacity import LARGEST_GIB, Capacity
 from cache_worthy.measure.cost_curve import load_curve
-from cache_worthy.measure.policies import EXPECTED, Factory, own_policy, shipped_radix
+from cache_worthy.measure.policies import EXPECTED, Factory, by_default, own_policy, shipped_radix
 from cache_worthy.sim.cost import DEFAULT_MODEL, Model, load_model
+from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.sglang.versions import server_for
+
+Compared = Literal["default", "all"]
+COMPARED: tuple[Compared, ...] = ("default", "all")
+"""Shipped policies to compare: all, or those with ``by_default``."""
 
 _SKIP = "names of sections"
 
@@ -24,6 +30,7 @@ def requested(
     capacity: Capacity,
     model: str | Model = DEFAULT_MODEL.name,
     policy: Iterable[str | Factory] = (),
+    policies: Compared = "default",
     pins: int = 5,
     skip: Iterable[str] = (),
     cost_curve: str | PathLike[str] | None = None,
@@ -46,6 +53,7 @@ def requested(
         sample = real("sample", sample, above=0, most=1)
     if gpu_gib is not None:
         gpu_gib = real("gpu_gib", gpu_gib, above=0, most=LARGEST_GIB)
+    shipped, own = _compared(policies, policy)
     engine = one_of("engine", engine, ENGINES)
     left_out = parse_skip(text("skip", name, _SKIP) for name in listed("skip", skip, _SKIP))
     _fit(engine, gpu_gib=gpu_gib, sglang_version=sglang_version, sample=sample)
@@ -60,7 +68,8 @@ def requested(
         cost_curve=None if cost_curve is None else load_curve(cost_curve),
         model=load_model(model) if isinstance(model, str) else model,
         capacity=capacity.in_bytes,
-        own_policies=_own(policy),
+        shipped=shipped,
+        own_policies=own,
         top_pins=pins,
         skip=left_out,
         sample=sample,
@@ -90,15 +99,18 @@ def _fit(
         )
 
 
-def _own(policies: object) -> Mapping[str, Factory]:
-    """The user's own policies by name; shipped ones are scored anyway."""
-    found: dict[str, Factory] = {}
+def _compared(policies: Compared, policy: object) -> tuple[tuple[str, ...], Mapping[str, Factory]]:
+    """The shipped policies to compare, and the user's own by name."""
+    every = one_of("policies", policies, COMPARED) == "all"
+    chosen = set(POLICIES if every else by_default())
+    own: dict[str, Factory] = {}
     given: dict[str, object] = {}
-    for policy in listed("policy", policies, EXPECTED):
-        if shipped_radix(policy):
+    for one in listed("policy", policy, EXPECTED):
+        if known := shipped_radix(one):
+            chosen.add(known[0])
             continue
-        name, factory = own_policy(policy)
-        if given.setdefault(name, policy) != policy:
+        name, factory = own_policy(one)
+        if given.setdefault(name, one) != one:
             raise UsageError(f"policy {name}: two classes have this name; give one another name")
-        found[name] = factory
-    return found
+        own[name] = factory
+    return tuple(name for name in POLICIES if name in chosen), own

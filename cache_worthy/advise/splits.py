@@ -118,7 +118,7 @@ def splits(context: Context, curve: CapacityCurve, table: PolicyTable) -> Splits
         name, begin, end = span
         context.step(f"over time: {name}")
         forest = build_forest(paths[begin:end])
-        mine = Replays(forest, replays.size, replays.cost, own=replays.own, workers=replays.workers)
+        mine = Replays(forest, replays.size, replays.cost, **replays.same)
         answers = None
         if judge(mine.uncached_cost, mine.compulsory_cost).worth_caching:
             theirs = measure_curve(mine)

@@ -10,6 +10,7 @@ import argparse
 import os
 
 from cache_worthy.advise.memory import ENGINES
+from cache_worthy.advise.request import COMPARED, requested
 from cache_worthy.advise.sections import skippable
 from cache_worthy.commands import options as arg
 from cache_worthy.console import Progress, check_output, note, write_output
@@ -22,6 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_model(parser)
     arg.add_capacity(parser, required=False, blocks=False)
     arg.add_policy(parser, required=False)
+    parser.add_argument(
+        "--policies",
+        choices=COMPARED,
+        default="default",
+        help="shipped policies to compare; default: without recursive_lru, which equals lru, and "
+        "cosigned, which takes longest and gains least",
+    )
     parser.add_argument(
         "--pins", type=arg.positive_int, default=5, metavar="N", help="prefixes to list (5)"
     )
@@ -110,7 +118,6 @@ def _check_files(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Analyse and print."""
     from cache_worthy.advise.analysis import analyze
-    from cache_worthy.advise.request import requested
     from cache_worthy.report.build import build, plot
     from cache_worthy.report.terminal import render
 
@@ -119,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
         model=args.model,
         capacity=arg.capacity(args),
         policy=args.policy,
+        policies=args.policies,
         pins=args.pins,
         skip=args.skip,
         cost_curve=args.cost_curve,

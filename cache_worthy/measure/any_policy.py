@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
-from cache_worthy.measure.capacity import Capacity
-from cache_worthy.measure.floor import require_floor
-from cache_worthy.measure.policies import Plan, strategy_config
+from cache_worthy.measure.capacity import Capacity, require_floor
+from cache_worthy.measure.policies import Factory, Plan, strategy_config
 from cache_worthy.measure.replays import run_policy
 from cache_worthy.measure.result import InputRead, Result, input_read
 from cache_worthy.sim.columns import RequestTable
@@ -31,16 +30,16 @@ class RequestHits:
 
 @dataclass(frozen=True, slots=True)
 class Replay(Result):
-    """A log under one policy at one capacity, of any kind of policy. Costs in exact FLOPs.
+    """A log under one policy of any kind at one capacity. Costs in exact FLOPs.
 
-    None where a quantity is none of this kind of policy's, or undefined.
+    None where this kind of policy does not have a quantity, or it is undefined.
 
     Attributes
     ----------
     engine : str
         ``radix``: the tree of this project; ``generic``, ``vllm``, ``sglang``: whose blocks.
     pins_path : bool
-        The blocks of the request in service stay.
+        Whether the blocks of the request in service cannot be evicted.
     parameters : dict of str to (str, int or float)
         Options of the policy that were given.
     covered : bool
@@ -101,26 +100,6 @@ class Replay(Result):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """An interned log with what its blocks weigh and cost, and the capacity in bytes."""
-
-    forest: Forest
-    requests: RequestTable
-    size: BlockSize
-    cost: BlockCost
-    capacity: int
-
-    @property
-    def block_tokens(self) -> int:
-        return self.size.block_tokens
-
-    @property
-    def blocks(self) -> int:
-        """The capacity in blocks."""
-        return self.capacity // self.size.block
-
-
 def replay_log(
     log: Log,
     plan: Plan,
@@ -145,7 +124,7 @@ def replay_log(
 
     Raises
     ------
-    UsageError, InputError
+    InputError
         For a capacity that cannot serve the log, or a parameter out of its range.
     """
     policy = plan.policy
@@ -157,92 +136,100 @@ def replay_log(
         note(f"block ids do not fix their prefix; {policy.name} takes each id as a block")
     size, cost = BlockSize(model, log.block_tokens), BlockCost(model, log.block_tokens)
     room = capacity.in_bytes(forest.distinct, size.block) or 0
-    job = _Job(forest=forest, requests=requests, size=size, cost=cost, capacity=room)
     if policy.pins_path:
-        require_floor(job.capacity, forest, size)
-    run = _sglang if policy.engine == "sglang" else _blocks if plan.factory is None else _radix
-    outcome = run(plan, job)
-    return _document(log, plan, job, outcome=outcome, per_request=per_request)
+        require_floor(room, forest, size)
+    if plan.factory is not None:
+        outcome = _radix(plan.factory, policy.name, forest, capacity=room, size=size, cost=cost)
+    else:
+        run = _sglang if policy.engine == "sglang" else _blocks
+        outcome = run(plan, forest, requests, blocks=room // size.block, cost=cost)
+    lengths = requests.lengths
+    hits = outcome.hit_tokens or tokens_of(outcome.matched, lengths, log.block_tokens)
+    outcome = replace(outcome, hit_tokens=hits, prompt_tokens=lengths)
+    found = _document(log, plan, outcome, size=size, capacity=room)
+    if not per_request:
+        return found
+    return replace(found, per_request=tuple(map(RequestHits, hits, lengths)))
 
 
-def _radix(plan: Plan, job: _Job) -> Outcome:
-    if plan.factory is None:
-        raise InvariantError(f"{plan.policy.name}: no factory")
-    outcome = run_policy(
-        plan.policy.name,
-        plan.factory,
-        job.forest,
-        capacity=job.capacity,
-        size=job.size,
-        cost=job.cost,
-    )
-    costs = job.cost.cumulative(job.forest.depth)
-    if outcome.total_cost != job.forest.recomputed(costs, outcome.matched):
-        raise InvariantError(f"{plan.policy.name}: the matched blocks do not cost what it says")
+def _radix(
+    factory: Factory,
+    name: str,
+    forest: Forest,
+    *,
+    capacity: int,
+    size: BlockSize,
+    cost: BlockCost,
+) -> Outcome:
+    outcome = run_policy(name, factory, forest, capacity=capacity, size=size, cost=cost)
+    if outcome.total_cost != forest.recomputed(cost.cumulative(forest.depth), outcome.matched):
+        raise InvariantError(f"{name}: the matched blocks do not cost what it says")
     return outcome
 
 
-def _blocks(plan: Plan, job: _Job) -> Outcome:
+def _blocks(
+    plan: Plan, forest: Forest, requests: RequestTable, *, blocks: int, cost: BlockCost
+) -> Outcome:
     from cache_worthy.sim.blocks import BlockLog, replay_blocks
 
     log = BlockLog(
-        job.forest,
-        job.requests.lengths,
-        block_size=job.block_tokens,
+        forest,
+        requests.lengths,
+        block_size=cost.block_tokens,
         by_path=plan.policy.pins_path,
-        costs=job.cost,
+        costs=cost,
     )
-    return replay_blocks(log, plan.policy.name, job.blocks, **plan.parameters)
+    return replay_blocks(log, plan.policy.name, blocks, **plan.parameters)
 
 
-def _sglang(plan: Plan, job: _Job) -> Outcome:
+def _sglang(
+    plan: Plan, forest: Forest, requests: RequestTable, *, blocks: int, cost: BlockCost
+) -> Outcome:
     from cache_worthy.sim.sglang import PagedLog, replay_sglang, server_for
 
-    page, release = (plan.parameters.get(name) for name in ("page_size", "sglang_version"))
+    given: dict[str, Any] = dict(plan.parameters)
     log = PagedLog.of(
-        job.forest,
-        job.requests.lengths,
-        outputs=None if plan.parameters.get("generated") == "ignore" else job.requests.outputs,
-        priorities=job.requests.priorities,
-        block_tokens=job.block_tokens,
-        page_size=None if page is None else int(page),
-        costs=job.cost,
+        forest,
+        requests.lengths,
+        outputs=None if given.get("generated") == "ignore" else requests.outputs,
+        priorities=requests.priorities,
+        block_tokens=cost.block_tokens,
+        page_size=given.get("page_size"),
+        costs=cost,
     )
-    room = job.blocks * job.block_tokens
+    room = blocks * cost.block_tokens
     if log.floor > room:  # prompts alone fit, by the floor that was checked before
         raise UsageError(
             f"capacity {room} tokens is below the largest request, {log.floor} tokens with what "
             "it generates; give at least that, or --generated ignore for prompts alone"
         )
+    release = given.get("sglang_version")
     return replay_sglang(
         log,
         plan.policy.name,
         room,
-        server=CURRENT if release is None else server_for(str(release)),
-        **strategy_config(plan.parameters.get("policy_config")),
+        server=CURRENT if release is None else server_for(release),
+        **strategy_config(given.get("policy_config")),
     )
 
 
-def _document(log: Log, plan: Plan, job: _Job, *, outcome: Outcome, per_request: bool) -> Replay:
+def _document(log: Log, plan: Plan, outcome: Outcome, *, size: BlockSize, capacity: int) -> Replay:
     """The outcome as a document, which tells only what this kind of cache counts."""
-    lengths = job.requests.lengths
-    hits = outcome.hit_tokens or tokens_of(outcome.matched, lengths, job.block_tokens)
-    outcome = replace(outcome, hit_tokens=hits, prompt_tokens=lengths)
     engine = plan.policy.engine
     tree, sglang = engine in ("radix", "sglang"), engine == "sglang"
-    block = job.size.block if engine == "radix" else job.block_tokens if sglang else 1
+    block = size.block if engine == "radix" else log.block_tokens if sglang else 1
     whole = "page_size" not in plan.parameters  # else the two ratios would compare unlike units
     return Replay(
         input=input_read(log),
-        model=job.cost.model,
+        model=size.model,
         policy=plan.policy.name,
         engine=engine,
         pins_path=plan.policy.pins_path,
         parameters=plan.parameters,
         covered=plan.covered,
-        capacity_bytes=job.capacity,
-        capacity_blocks=job.blocks,
-        requests=len(lengths),
+        capacity_bytes=capacity,
+        capacity_blocks=capacity // size.block,
+        requests=len(log.requests),
         block_references=outcome.block_references,
         distinct_blocks=outcome.distinct_blocks,
         total_cost=outcome.total_cost,
@@ -258,5 +245,5 @@ def _document(log: Log, plan: Plan, job: _Job, *, outcome: Outcome, per_request:
         request_hit_rate=outcome.request_hit_rate,
         total_hit_tokens=outcome.total_hit_tokens,
         total_prompt_tokens=outcome.total_prompt_tokens,
-        per_request=tuple(map(RequestHits, hits, lengths)) if per_request else None,
+        per_request=None,
     )

@@ -1,10 +1,11 @@
-"""How little any schedule, clairvoyant ones included, could recompute on a log: a certified bound."""
+"""The least that any schedule, even a clairvoyant one, must recompute on a log: a certified bound."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from cache_worthy.checks import file_name, integer, listed, one_of
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
-from cache_worthy.measure.capacity import Capacity
-from cache_worthy.measure.floor import require_floor
+from cache_worthy.measure.capacity import Capacity, require_floor
 from cache_worthy.measure.result import InputRead, Result, input_read
 from cache_worthy.sim.cost import BlockCost, BlockSize, DepthFn, Model, TableCost
 from cache_worthy.sim.forest import forest_of
@@ -50,7 +50,7 @@ class BoundInput(InputRead):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What certifies a bound: prices, to be checked against the canonical trace."""
+    """The prices that certify a bound, to be checked against the canonical trace."""
 
     trace: BlockTrace
     bound: Bound
@@ -156,8 +156,13 @@ def bound_log(
     Raises
     ------
     UsageError
-        For a capacity that cannot serve the log, costs that are none, or a missing solver.
+        For a capacity that cannot serve the log, costs that do not fit, or a missing solver.
     """
+    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
+    from cache_worthy.oracles.bound.offline import offline_bound
+    from cache_worthy.oracles.schedule import OracleError
+    from cache_worthy.oracles.solver import SolverError
+
     rows = one_of("rows", rows, ROWS)
     require_solver(solver)
     forest = forest_of(log.requests)
@@ -165,51 +170,28 @@ def bound_log(
     cost: DepthFn = BlockCost(model, log.block_tokens)
     described, named = f"prefill FLOPs, {model.name}", None
     if costs is not None:
-        cost = measured_costs(costs, forest.depth)
-        named = str(costs) if isinstance(costs, str | PathLike) else "given"
+        named, cost = _measured(costs, forest.depth)
         described = f"measured, {named}"
     room = capacity.in_bytes(forest.distinct, size.block) or 0
     require_floor(room, forest, size)
-    trace, found = _certified(
-        log, cost.cumulative(forest.depth), room // size.block, rows=rows, solver=solver, step=step
-    )
+    try:
+        # The oracle interns the log again, as it imports nothing of what it judges.
+        trace = trace_of_requests(paths_of(log.requests), cost.cumulative(forest.depth))
+        grouped = group_references(trace)
+        found = offline_bound(
+            trace, room // size.block, grouped=grouped, rows=rows, solver=solver, progress=step
+        )
+    except (OracleError, SolverError) as error:
+        raise UsageError(str(error)) from error
     proof = Proof(trace, found, f"{described}, blocks of {log.block_tokens} tokens")
     lru = replay(forest, POLICIES["lru"](), room, size_fn=size, cost_fn=cost).total_cost
     return _document(log, proof, model=model, costs=named, lru=lru)
 
 
-def _certified(
-    log: Log,
-    costs: Sequence[int],
-    blocks: int,
-    *,
-    rows: Rows,
-    solver: str | None,
-    step: Callable[[str], None] | None,
-) -> tuple[BlockTrace, Bound]:
-    """The oracle's own form of the log, which it interns again as it imports nothing of what it
-    judges, and what it found."""
-    from cache_worthy.oracles.bound.groups import group_references, trace_of_requests
-    from cache_worthy.oracles.bound.offline import offline_bound
-    from cache_worthy.oracles.schedule import OracleError
-    from cache_worthy.oracles.solver import SolverError
-
-    try:
-        trace = trace_of_requests(paths_of(log.requests), costs)
-        grouped = group_references(trace)
-        found = offline_bound(
-            trace, blocks, grouped=grouped, rows=rows, solver=solver, progress=step
-        )
-    except (OracleError, SolverError) as error:
-        raise UsageError(str(error)) from error
-    return trace, found
-
-
 def _document(
     log: Log, proof: Proof, *, model: Model, costs: str | None, lru: int
 ) -> BoundDocument:
-    found, read = proof.bound, input_read(log)
-    least = found.compulsory
+    found, read, least = proof.bound, input_read(log), proof.bound.compulsory
     return BoundDocument(
         input=BoundInput(
             **{f.name: getattr(read, f.name) for f in fields(read)},
@@ -238,8 +220,8 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-def measured_costs(costs: Costs, depth: int) -> TableCost:
-    """Read and check cumulative costs, given or in a file.
+def _measured(costs: Costs, depth: int) -> tuple[str, TableCost]:
+    """Name and table of cumulative costs, given or in a file.
 
     Raises
     ------
@@ -247,39 +229,41 @@ def measured_costs(costs: Costs, depth: int) -> TableCost:
         If they cannot be read, are no integers from 0 on that do not fall, or are too few.
     """
     expected = "the name of a file, or a list of integers"
+    name, option = "given", "--costs"
     if isinstance(costs, str | PathLike):
-        file = file_name("costs", costs, expected)
-        name, values = f" {file}", _read_list(file)
+        name = file_name("costs", costs, expected)
+        option = f"--costs {name}"
+        values = _read(name)
     else:
         given = listed("costs", costs, expected)
-        name, values = "", [integer(f"costs: entry {n}", v) for n, v in enumerate(given)]
-    fault = _fault(values, depth)
-    if fault:
-        raise UsageError(f"--costs{name}: {fault}")
-    return TableCost(tuple(values))  # type: ignore[arg-type]
+        values = [integer(f"costs: entry {n}", v) for n, v in enumerate(given)]
+    if fault := _fault(values, depth):
+        raise UsageError(f"{option}: {fault}")
+    return name, TableCost(tuple(values))
 
 
-def _read_list(name: str) -> object:
+def _read(name: str) -> list[int]:
     try:
-        return json.loads(Path(name).read_text(encoding="utf-8-sig"))
+        values = json.loads(Path(name).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"--costs {name}: cannot read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--costs {name}: not JSON: {error}") from error
+    if not isinstance(values, list) or not all(type(v) is int for v in values):
+        raise UsageError(f"--costs {name}: expected a JSON list of integers")
+    return values
 
 
-def _fault(values: object, depth: int) -> str | None:
+def _fault(values: Sequence[int], depth: int) -> str | None:
     """What is wrong with cumulative costs."""
-    if not isinstance(values, list | tuple) or not all(type(v) is int for v in values):
-        return "expected a JSON list of integers"
     if any(v > LARGEST_COST for v in values):
         return "a cost is over 1e300; expected integers up to that"
     if not values or values[0] != 0:
         return "entry 0: expected 0, no block costs nothing"
-    for d in range(1, len(values)):
-        if values[d] < values[d - 1]:
+    for d, (before, value) in enumerate(pairwise(values), 1):
+        if value < before:
             return (
-                f"entry {d} is {values[d]}, below entry {d - 1}, {values[d - 1]}: "
+                f"entry {d} is {value}, below entry {d - 1}, {before}: "
                 "the cost of the first blocks of a path must not fall with their number"
             )
     if len(values) <= depth:

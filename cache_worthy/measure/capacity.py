@@ -1,11 +1,17 @@
-"""A cache size in one of the units in which users give it."""
+"""A cache size in one of the units in which users give it, and the least one that serves a log."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from cache_worthy.checks import integer, real
 from cache_worthy.errors import UsageError
+from cache_worthy.numbers import counted
+
+if TYPE_CHECKING:
+    from cache_worthy.sim.cost import BlockSize
+    from cache_worthy.sim.forest import Forest
 
 LARGEST_GIB = 1e9
 """An exbibyte: more is a typing error."""
@@ -80,3 +86,31 @@ class Capacity:
         if self.gib is not None:
             return int(self.gib * 2**30)
         return None if self.blocks is None else self.blocks * block_bytes
+
+
+def require_floor(capacity: int | None, forest: Forest, size: BlockSize) -> None:
+    """Refuse a capacity, in bytes, that cannot hold the deepest request's own path.
+
+    Raises
+    ------
+    UsageError
+    """
+    floor = forest.depth * size.block
+    if capacity is not None and capacity < floor:
+        raise UsageError(
+            f"capacity {capacity / 2**30:.4f} GiB = {counted(capacity // size.block, 'block')} is "
+            "under the floor of this log: its deepest request alone needs "
+            f"{counted(forest.depth, 'block')} = {floor / 2**30:.4f} GiB\n  (fraction "
+            f"{at_least(forest.depth, forest.distinct)} of the working set); give at least that"
+        )
+
+
+def at_least(part: int, whole: int) -> str:
+    """A fraction rounded up, so that the printed value is itself allowed.
+
+    Examples
+    --------
+    >>> at_least(1, 3), at_least(1, 2)
+    ('0.333334', '0.500000')
+    """
+    return f"{-(-part * 10**6 // whole) / 10**6:.6f}"

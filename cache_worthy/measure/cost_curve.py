@@ -1,7 +1,7 @@
 """A measured prefill cost curve, read from a file: cost of a prompt by its number of tokens.
 
-The unit is the user's (milliseconds on one machine, say) and is used relatively only: the curve
-decides shares and rankings, and no figure is printed in its unit.
+The unit is the user's (milliseconds on one machine, say). The curve decides shares and rankings only;
+no figure is printed in its unit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cache_worthy.errors import UsageError
+from cache_worthy.numbers import counted
 
 RESOLUTION = 10**15
 """No prompt costs more integer units: 15 digits, which a double holds."""
@@ -85,8 +86,8 @@ class CostCurve:
     def cumulative(self, depth: int, block_tokens: int) -> list[int]:
         """Costs of the paths of 0, 1, ..., ``depth`` blocks, as integers without a common factor.
 
-        Exact multiples of the interpolated values, so that equal costs stay equal: a policy's ties
-        hang on that. Where their common denominator takes more digits than a double holds (lengths
+        Exact multiples of the interpolated values, so that equal costs stay equal, on which
+        the ties of policies depend. Where their common denominator takes more digits than a double holds (lengths
         that share no factor), each is rounded once to ``RESOLUTION`` instead. Sums and replays are
         exact from there.
         """
@@ -116,91 +117,83 @@ def load_curve(name: str) -> CostCurve:
         raise UsageError(f"--cost-curve {name}: cannot read: {error.strerror}") from error
     except ValueError as error:  # a name with a NUL byte, or bytes that are no UTF-8
         raise UsageError(f"--cost-curve {name!r}: not a UTF-8 text file") from error
-    tokens: list[int] = []
-    costs: list[Fraction] = []
-    pairs = _json if text.lstrip().startswith(("[", "{")) else _csv
-    for where, n, cost in pairs(name, text):
-        number, value = _tokens(name, where, n), _cost(name, where, cost)
-        for what, new, old in (
-            ("tokens", number, tokens[-1] if tokens else 0),
-            ("cost", value, costs[-1] if costs else 0),
-        ):
-            if new <= old:
-                raise UsageError(
-                    f"--cost-curve {name}: {where}: {what} {_short(new)}"
-                    + (f" after {_short(old)}" if old else "")
-                    + "; expected positive tokens and costs that both rise from point to point"
-                )
-        tokens.append(number)
-        costs.append(value)
-    if not tokens:
+    try:
+        points = list(_points(text))
+    except UsageError as error:
+        raise UsageError(f"--cost-curve {name}: {error}") from error
+    if not points:
         raise UsageError(f"--cost-curve {name}: holds no pair of tokens and cost")
+    tokens, costs = zip(*points, strict=True)
     return CostCurve(
         source=name,
-        points=len(tokens),
+        points=len(points),
         first_tokens=tokens[0],
         last_tokens=tokens[-1],
-        tokens=tuple(tokens),
-        costs=tuple(costs),
+        tokens=tokens,
+        costs=costs,
     )
 
 
-def _csv(name: str, text: str) -> Iterator[tuple[str, object, object]]:
+def _points(text: str) -> Iterator[tuple[int, Fraction]]:
+    last = (0, Fraction(0))
+    pairs = _json(text) if text.lstrip().startswith(("[", "{")) else _csv(text)
+    for where, given_tokens, given_cost in pairs:
+        number, cost = _number(given_tokens), _number(given_cost)
+        if number is None or number.denominator != 1 or number > LARGEST_TOKENS:
+            raise UsageError(
+                f"{where}: tokens {_short(given_tokens)}; expected an integer from 1 to {LARGEST_TOKENS}"
+            )
+        if cost is None:
+            raise UsageError(f"{where}: cost {_short(given_cost)}; expected a positive number")
+        point = int(number), cost
+        rises: tuple[tuple[str, int | Fraction, int | Fraction], ...] = (
+            ("tokens", point[0], last[0]),
+            ("cost", cost, last[1]),
+        )
+        for what, new, old in rises:
+            if new <= old:
+                after = f" after {_short(old)}" if old else ""
+                raise UsageError(
+                    f"{where}: {what} {_short(new)}{after}; expected positive tokens and costs that "
+                    "both rise from point to point"
+                )
+        yield point
+        last = point
+
+
+def _csv(text: str) -> Iterator[tuple[str, object, object]]:
     try:
         for number, row in enumerate(csv.reader(text.splitlines(), strict=True), 1):
             if not row:
                 continue
             if len(row) != 2:
-                raise UsageError(
-                    f"--cost-curve {name}: line {number}: expected tokens,cost, got "
-                    f"{len(row)} column{'s' * (len(row) != 1)}"
-                )
+                columns = counted(len(row), "column")
+                raise UsageError(f"line {number}: expected tokens,cost, got {columns}")
             try:
                 yield f"line {number}", Decimal(row[0].strip()), Decimal(row[1].strip())
             except InvalidOperation:
                 if number > 1:
-                    raise UsageError(
-                        f"--cost-curve {name}: line {number}: expected two numbers, got "
-                        f"{_short(','.join(row))}"
-                    ) from None
+                    got = _short(",".join(row))
+                    raise UsageError(f"line {number}: expected two numbers, got {got}") from None
     except csv.Error as error:
-        raise UsageError(f"--cost-curve {name}: not CSV: {error}") from error
+        raise UsageError(f"not CSV: {error}") from error
 
 
-def _json(name: str, text: str) -> Iterator[tuple[str, object, object]]:
+def _json(text: str) -> Iterator[tuple[str, object, object]]:
     try:
         data = json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--cost-curve {name}: not JSON: {error}") from error
+        raise UsageError(f"not JSON: {error}") from error
     shape = "expected an array of [tokens, cost] or of objects with tokens and cost"
     if not isinstance(data, list):
-        raise UsageError(f"--cost-curve {name}: {shape}")
+        raise UsageError(shape)
     for number, pair in enumerate(data, 1):
         if isinstance(pair, list) and len(pair) == 2:
             yield f"point {number}", pair[0], pair[1]
         elif isinstance(pair, dict) and pair.keys() == {"tokens", "cost"}:
             yield f"point {number}", pair["tokens"], pair["cost"]
         else:
-            raise UsageError(f"--cost-curve {name}: point {number}: {shape}")
-
-
-def _tokens(name: str, where: str, value: object) -> int:
-    number = _number(value)
-    if number is None or number.denominator != 1 or number > LARGEST_TOKENS:
-        raise UsageError(
-            f"--cost-curve {name}: {where}: tokens {_short(value)}; expected an integer from 1 to "
-            f"{LARGEST_TOKENS}"
-        )
-    return int(number)
-
-
-def _cost(name: str, where: str, value: object) -> Fraction:
-    number = _number(value)
-    if number is None:
-        raise UsageError(
-            f"--cost-curve {name}: {where}: cost {_short(value)}; expected a positive number"
-        )
-    return number
+            raise UsageError(f"point {number}: {shape}")
 
 
 def _number(value: object) -> Fraction | None:

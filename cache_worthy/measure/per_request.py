@@ -1,9 +1,9 @@
 """What each request paid, from the matched blocks of a replay (exact integers).
 
-Per request, by depth: ``[0, matched)`` was resident, ``[matched, known)`` had been in the cache and
-left, ``[known, length)`` was never seen before. The last parts sum to the compulsory cost.
+Per request, by depth: ``[0, matched)`` was resident, ``[matched, known)`` had been cached and evicted,
+``[known, length)`` was new. The new parts sum to the compulsory cost.
 
-Evidence: rank 2, the sums of both are raised when they do not hold; rank 5, ``known`` equals what a
+Evidence: rank 2, both sums are checked in every run; rank 5, ``known`` equals what a
 cache of the whole working set matches (tests).
 """
 
@@ -21,11 +21,11 @@ from cache_worthy.sim.outcome import Outcome
 
 
 def known_blocks(forest: Forest) -> list[int]:
-    """Per request the blocks of its path that an earlier request had: what no eviction leaves.
+    """Per request, the blocks of its path that an earlier request had: its hits without evictions.
 
     Notes
     -----
-    Time: static nodes once, plus the requests.
+    Time: linear in the nodes and the requests.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def known_blocks(forest: Forest) -> list[int]:
 
 
 def by_depth(blocks: Sequence[int]) -> Counter[int]:
-    """How often each depth occurs; by numpy where it is loaded already, as for every large log.
+    """How often each depth occurs; by numpy where it is loaded, as it is for every large log.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import json
 import sys
@@ -36,7 +35,7 @@ class Listed:
     engine : str
         ``radix``, ``vllm``, ``sglang``, or ``generic``.
     pins_path : bool
-        The blocks of the request in service stay.
+        Whether the blocks of the request in service cannot be evicted.
     """
 
     name: str
@@ -54,6 +53,11 @@ def listed() -> list[Listed]:
         *(Listed(**{f.name: getattr(spec, f.name) for f in fields(Listed)}) for spec in blocks),
         *map(_sglang, STRATEGIES.values()),
     ]
+
+
+def by_default() -> tuple[str, ...]:
+    """The shipped policies of the radix tree that an analysis compares without being told to."""
+    return tuple(name for name, policy in POLICIES.items() if policy.by_default)
 
 
 def _radix(name: str, summary: str = "", source: str = "") -> Listed:
@@ -139,36 +143,23 @@ def own_policy(policy: object) -> tuple[str, Factory]:
     UsageError
         If it cannot be had, or its name is none or a shipped policy's.
     """
-    if isinstance(policy, str):
-        return policy, _imported(policy)
-    if not callable(policy):
+    if not (isinstance(policy, str) or callable(policy)):
         raise wrong("policy", EXPECTED, policy)
+    factory = _load(policy) if isinstance(policy, str) else policy
+    label = getattr(factory, "__name__", "policy")
+    given = policy if isinstance(policy, str) else label
     try:
-        made = policy()
-        name = getattr(made, "name", type(made).__name__)
+        made = factory()
+        name = policy if isinstance(policy, str) else getattr(made, "name", label)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"policy {policy!r}: failed: {told(error)}") from error
+        raise UsageError(f"--policy {given}: {label}() failed: {told(error)}") from error
     if not isinstance(made, EvictionPolicy):
-        raise UsageError(f"policy {policy!r}: expected a subclass of cache_worthy.EvictionPolicy")
+        raise UsageError(f"--policy {given}: expected a subclass of cache_worthy.EvictionPolicy")
     if not (isinstance(name, str) and name.strip() and name.isprintable()):
-        raise wrong(f"policy {type(made).__name__}: name", "a string of one line", name)
+        raise wrong(f"policy {label}: name", "a string of one line", name)
     if any(name == shipped.name for shipped in listed()):
-        raise UsageError(f"policy {name}: is the name of a shipped one; give it another name")
-    return name, policy
-
-
-def _imported(spec: str) -> Factory:
-    """The factory of a class that is named; errors of its constructor are usage errors."""
-    make = functools.partial(_made, spec, _load(spec))  # unlike a closure, it can be pickled
-    make()
-    return make
-
-
-def _made(spec: str, policy: type[EvictionPolicy]) -> EvictionPolicy:
-    try:
-        return policy()
-    except (Exception, SystemExit) as error:
-        raise UsageError(f"--policy {spec}: {policy.__name__}() failed: {told(error)}") from error
+        raise UsageError(f"--policy {name}: is the name of a shipped one; give it another name")
+    return name, factory
 
 
 def _load(spec: str) -> type[EvictionPolicy]:
@@ -240,7 +231,8 @@ PARAMETERS: Mapping[str, Callable[[str, object], Parameter]] = {
     "generated": _choice("ignore", "length"),
     "sglang_version": text,
 }
-"""What belongs to some policies only, each an option of the command line; its ranges are the policy's."""
+"""Parameters that only some policies have, each an option of the command line; the policy checks the
+range."""
 
 
 def strategy_config(given: object) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.per_request import by_depth, summed
@@ -37,23 +38,23 @@ BASELINE = "lru"
 """What servers run by default, against which savings are counted."""
 
 THREADS = 2
-"""Replays at a time: more is more memory, and what is left of the time is not theirs."""
+"""Replays that run at once; more need more memory and save little time."""
 
 
 class Replays:
     """Replays of a log by policy and capacity.
 
-    A result is kept under the whole blocks of its capacity: every size is a multiple of a block,
-    so what lies between changes nothing. ``matched`` is kept in two bytes per request (four in
-    logs of deeper prompts).
+    A result is kept by the whole blocks of its capacity, as every size is a multiple of a block.
+    ``matched`` takes two bytes per request, four where prompts have 65,536 blocks or more.
 
     Parameters
     ----------
     forest : Forest
     size : BlockSize
     cost : BlockCost
-    own : mapping of str to callable
-        Factories of the user's policies by display name, beside the shipped ones.
+    policies : mapping of str to callable, optional
+        Factories of the policies to compare, by the names they are shown under; all shipped ones by
+        default.
     workers : Workers
         Where :meth:`ahead` runs them.
     base : Replays, optional
@@ -71,17 +72,17 @@ class Replays:
         forest: Forest,
         size: BlockSize,
         cost: DepthFn,
-        own: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
+        policies: Mapping[str, Callable[[], EvictionPolicy]] | None = None,
         workers: Workers = SERIAL,
         base: Replays | None = None,
     ) -> None:
         self.forest = forest
         self.size = size
         self.cost = cost
-        self.own = dict(own or {})
-        self.factories: dict[str, Callable[[], EvictionPolicy]] = {**POLICIES, **self.own}
+        chosen = POLICIES if policies is None else policies
+        self.policies: dict[str, Callable[[], EvictionPolicy]] = dict(chosen)
         self.costs = cost.cumulative(forest.depth)
-        # The same numbers, looked up: the node engine asks for them one segment at a time.
+        # The same costs as a table, because the node engine asks for one segment at a time.
         self._table = TableCost(tuple(self.costs))
         self.uncached_cost = forest.recomputed(self.costs)
         self.compulsory_cost = forest.compulsory(self.costs)
@@ -90,6 +91,11 @@ class Replays:
         self.workers = workers
         self._kept: dict[tuple[str, int], Outcome] = {}
         self._matched: dict[tuple[str, int], Counter[int]] = {}
+
+    @property
+    def same(self) -> dict[str, Any]:
+        """The same policies and workers, for replays of another log or cost."""
+        return {"policies": self.policies, "workers": self.workers}
 
     @property
     def working_set(self) -> int:
@@ -126,7 +132,7 @@ class Replays:
         self.count += len(keys)
         number = {key: n for n, key in enumerate(keys, 1)}
         items = [
-            (policy, self.factories[policy], new[policy, blocks], self.size, self._table)
+            (policy, self.policies[policy], new[policy, blocks], self.size, self._table)
             for policy, blocks in keys
         ]
         results = self._where(keys).map_tasks(
@@ -141,7 +147,7 @@ class Replays:
         self._kept.update(zip(keys, results, strict=True))
 
     def _where(self, keys: Sequence[tuple[str, int]]) -> Workers:
-        """The workers; threads in place of none where all replays are machine code."""
+        """The workers, or threads where there are none and all replays are machine code."""
         policies = {policy for policy, _ in keys}
         if self.workers is not SERIAL or len(keys) < 2 or not policies <= set(POLICIES):
             return self.workers
@@ -152,15 +158,15 @@ class Replays:
             return self.workers
         from cache_worthy.sim.radix.compiled import few_pairs
 
-        if not few_pairs(self.forest):  # plain replays take turns, and none ends at a Ctrl-C
+        if not few_pairs(self.forest):  # plain Python would take turns, deaf to Ctrl-C
             return self.workers
-        # Here, where a Ctrl-C ends it and no other thread finds the code half made.
+        # In the main thread: Ctrl-C stops it, and no other thread finds half-compiled code.
         for policy in sorted(policies):
             _load(policy)
         return Threads(min(THREADS, os.cpu_count() or 1))
 
     def run(self, policy: str, capacity: int) -> Outcome:
-        """The replay under ``policy`` at ``capacity`` bytes, run now if it was not before."""
+        """The replay under ``policy`` at ``capacity`` bytes, run if it was not yet."""
         key = (policy, capacity // self.size.block)
         found = self._kept.get(key)
         if found is None:
@@ -171,10 +177,10 @@ class Replays:
         )
 
     def run_pinned(self, policy: str, capacity: int, pinned: Iterable[int]) -> Outcome:
-        """A replay in which static nodes never leave; not kept."""
+        """A replay in which the pinned static nodes are never evicted; not kept."""
         return run_policy(
             policy,
-            self.factories[policy],
+            self.policies[policy],
             self.forest,
             capacity=capacity,
             size=self.size,
@@ -183,14 +189,14 @@ class Replays:
         )
 
     def matched(self, policy: str, result: Outcome) -> Counter[int]:
-        """Requests of a replay of this object by the blocks matched; counted once."""
+        """How many requests of one of these replays matched how many blocks; counted once."""
         key = (policy, result.capacity // self.size.block)
         if key not in self._matched:
             self._matched[key] = by_depth(result.matched)
         return self._matched[key]
 
     def _priced(self, policy: str, capacity: int) -> Outcome | None:
-        """What ``policy`` did under the base's cost, at this one; None if it may do other things."""
+        """The base's replay at this cost; None if ``policy`` may decide otherwise under it."""
         base = self._base
         if base is None or policy not in POLICIES:
             return None
@@ -214,24 +220,24 @@ Item = tuple[str, Callable[[], EvictionPolicy], int, BlockSize, DepthFn]
 
 def _replay(forest: Forest, item: Item) -> Outcome:
     policy, factory, capacity, size, cost = item
-    choose.expect_many(forest.requests)  # a process of its own has not heard it
+    choose.expect_many(forest.requests)  # a worker process has not been told
     result = run_policy(policy, factory, forest, capacity=capacity, size=size, cost=cost)
     return dataclasses.replace(result, matched=_narrow(result.matched, forest.depth))
 
 
 @functools.cache
 def _load(policy: str) -> None:
-    """Compile the machine code of a shipped policy, or read it from the disk."""
+    """Compile the machine code of a shipped policy, or load it from the disk."""
     replay(build_forest([(0,)]), POLICIES[policy](), BlockSize().block, engine="compiled")
 
 
 def _narrow(matched: Sequence[int], depth: int) -> array[int]:
-    """Two bytes each where they fit."""
+    """In two bytes each where they fit."""
     if depth >= 1 << 16:
         return array("i", matched)
     if not isinstance(matched, Ints):
         return array("H", matched)
-    # Of the compiled engine, so numpy is loaded; one by one it shows in the time of a replay.
+    # From the compiled engine, so numpy is loaded; one by one would be slow.
     import numpy as np
 
     return array("H", np.frombuffer(matched, np.int32).astype(np.uint16).tobytes())
@@ -247,7 +253,7 @@ def run_policy(
     cost: DepthFn,
     pinned: Iterable[int] = (),
 ) -> Outcome:
-    """Replay; an error inside a user's policy becomes one clear line."""
+    """Replay; an error inside a user's policy becomes one line."""
 
     def run() -> Outcome:
         return replay(forest, factory(), capacity, size_fn=size, cost_fn=cost, pinned=pinned)

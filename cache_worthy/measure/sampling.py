@@ -1,23 +1,22 @@
 """Answers from a sample of the log: SHARDS by subtree, with the shared ancestors kept.
 
 SHARDS (Waldspurger et al., FAST 2015) keeps the references to blocks whose hash lies under a
-threshold and shrinks the cache alike. Blocks of a prefix cache hang together, so here whole
-subtrees are kept or left out.
+threshold and shrinks the cache in proportion. Blocks of a prefix cache depend on each other, so
+whole subtrees are kept or left out.
 
-* A block that more than `SHARED` of all requests pass is *shared*: it is kept, and so are all
-  requests it has below it only as far as their own subtrees are. One common root (a log with one
-  system prompt) and a root a conversation (a log with none) are thus the same case.
+* A block that more than `SHARED` of all requests pass is *shared*: it is always
+  kept; the requests below it are kept only with their own subtrees. A log with one system prompt for
+  all and one with a root per conversation are thus the same case.
 * A *subtree* begins at the first block of a path that is not shared. It is kept if the hash of the
   path down to this block lies under ``F``. (A path of shared blocks only is its own subtree.)
 * With ``S`` shared blocks of ``W`` in the log and ``s`` of ``w`` in the sample, a cache of ``C``
-  blocks becomes one of ``s + (C - S) (w - s) / (W - S)``: what is shared keeps its room, the rest
-  shrinks by the share of blocks kept, so that the working set becomes the sample's own. (By that
-  and not by ``F``: the analogue of the SHARDS-adj correction, see below.)
+  blocks becomes one of ``s + (C - S) (w - s) / (W - S)``: shared blocks keep their space, the rest
+  shrinks by the share of blocks kept (not by ``F``: the analogue of the SHARDS-adj correction).
 * The recompute of the log is ``K + (t - k) (U - K) / (u - k)``: ``t`` is what the sample recomputes,
   ``k`` and ``K`` are the compulsory parts and ``u`` and ``U`` the costs without a cache, of sample
   and log. ``K`` and ``U`` are known exactly, so only the share of avoidable recompute is estimated.
-* What a sample cannot say is not answered: capacities under which the shared blocks and the
-  sample's deepest request do not fit, and whatever looks at single requests or needs exact costs.
+* What a sample cannot tell is not answered: capacities that do not hold the shared blocks and the
+  sample's deepest request, and whatever looks at single requests or needs exact costs.
 
 The error is that of the delete-a-group jackknife over `GROUPS` disjoint parts of the kept subtrees
 (Kott, J. Official Statistics 17, 2001), times the finite-population factor, at Student's t for 95%.
@@ -42,7 +41,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cache_worthy.errors import UsageError
-from cache_worthy.measure.floor import at_least
+from cache_worthy.measure.capacity import at_least
 from cache_worthy.measure.replays import BASELINE, Replays
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
@@ -58,8 +57,8 @@ STUDENT_T = 2.262
 
 LEAST_SUBTREES = 30
 LEAST_REQUESTS = 100
-"""A smaller sample is refused: three subtrees a part of the jackknife, and as in SHARDS, hundreds
-of references before a curve means anything."""
+"""A smaller sample is refused: three subtrees per part of the jackknife and, as in SHARDS, hundreds of
+references before a curve means anything."""
 
 Row = tuple[int, tuple[int, ...]]
 
@@ -116,7 +115,7 @@ class Sample:
         return max(self.log_depth, self.shared + beyond)
 
     def without(self, part: int) -> Sample:
-        """The sample less one part of the jackknife."""
+        """The sample without one part of the jackknife."""
         rows = tuple(row for row in self.rows if row[0] != part)
         forest, kept_shared = _grow(rows, self.shared_set)
         return dataclasses.replace(self, rows=rows, forest=forest, kept_shared=kept_shared)
@@ -138,8 +137,8 @@ def draw(forest: Forest, fraction: float, seed: int = 0) -> Sample:
 
     Notes
     -----
-    The hash is of the ids, so the sample of a log does not depend on the order of its requests.
-    Time: nodes of the forest, and the references of the kept requests.
+    The ids are hashed, so the sample does not depend on the order of the requests. Time: linear in
+    the nodes of the forest and the references of the kept requests.
     """
     nodes = range(forest.nodes)
     shared = [forest.refs[node] > SHARED * forest.requests for node in nodes]
@@ -187,7 +186,7 @@ def draw(forest: Forest, fraction: float, seed: int = 0) -> Sample:
 def _subtrees(
     forest: Forest, shared: Sequence[bool], seed: int
 ) -> tuple[list[int], dict[int, int]]:
-    """Per node its subtree, a shared node's own; and the hash of each in 64 bits."""
+    """Subtree of every node (a shared node is its own), and the 64-bit hash of every subtree."""
     number: list[int] = []
     digest: list[bytes] = []  # of the path of ids to the end of a shared node
     values: dict[int, int] = {}
@@ -231,13 +230,10 @@ class SampledReplays(Replays):
     """
 
     def __init__(self, replays: Replays, sample: Sample, *, parts: bool = True) -> None:
-        super().__init__(
-            replays.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
-        )
+        forest, size, cost, same = replays.forest, replays.size, replays.cost, replays.same
+        super().__init__(forest, size, cost, **same)
         self.sample = sample
-        self._of_sample = Replays(
-            sample.forest, replays.size, replays.cost, own=replays.own, workers=replays.workers
-        )
+        self._of_sample = Replays(sample.forest, size, cost, **same)
         kept = self._of_sample
         if not sample.own:
             raise UsageError(
@@ -298,7 +294,7 @@ class SampledReplays(Replays):
         )
 
     def unseen(self, capacity: int) -> float:
-        """By the rule of three: cost ratio that no kept subtree may have shown; 0 at the end."""
+        """Cost ratio that the kept subtrees may have missed, by the rule of three; 0 for the working set."""
         if capacity >= self.working_set:
             return 0.0
         share = min(3 / max(self.sample.reusing, 1), 1.0)

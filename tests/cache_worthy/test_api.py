@@ -151,6 +151,23 @@ def test_every_option_of_an_analysis(run: Run, sample: Path) -> None:
         assert made.to_dict() == document
 
 
+def test_which_shipped_policies_are_compared(run: Run, sample: Path) -> None:
+    """All cells of the default table stand in the whole one; a policy that is named is compared."""
+    argv = ("analyze", sample, "--skip", SECTIONS)
+    usual, every = printed(run, *argv), printed(run, *argv, "--policies", "all")
+    assert every["policy"]["policies"] == list(POLICIES)
+    left_out = [name for name in POLICIES if name not in usual["policy"]["policies"]]
+    assert left_out == ["recursive_lru", "cosigned"]
+    for few, all_of_them in zip(usual["policy"]["rows"], every["policy"]["rows"], strict=True):
+        assert few["cells"] == [c for c in all_of_them["cells"] if c["policy"] not in left_out]
+    log = cache_worthy.read_log(sample)
+    assert cache_worthy.analyze(log, skip=SECTIONS, policies="all").to_dict() == every
+    assert cache_worthy.analyze(log, skip=SECTIONS, policy=left_out).to_dict() == every
+    named = printed(run, *argv, "--policy", "cosigned")
+    assert named["policy"]["policies"] == [n for n in POLICIES if n != "recursive_lru"]
+    assert named["parameters"]["own_policies"] == []
+
+
 def test_costs_of_a_file_and_given(run: Run, write: Write, tmp_path: Path) -> None:
     log = write({"hash_ids": [1, 2, 3]}, {"hash_ids": [1, 2, 4]}, {"hash_ids": [5]})
     costs = tmp_path / "costs.json"

@@ -128,6 +128,7 @@ ANALYZE = {
     "capacity_gib": f"None; {NUMBERS}",
     "model": "DEFAULT_MODEL",
     "policy": f"{NOTHING}; {ONE_POLICY}; [Untouched, Shallow]; [Untouched, Untouched]",
+    "policies": "",
     "pins": f"{INTEGERS}; 10**30; 10**400",
     "skip": f'{NOTHING}; np.array(["bound"]); "bound"; ["bound"]; {{"bound"}}',
     "cost_curve": "None",

@@ -58,6 +58,9 @@ class EvictionPolicy(ABC):
         As the registry and the tables show it.
     source : str
         The paper or code that defines the policy.
+    by_default : bool
+        Whether an analysis replays it without being told to: not one that equals another, or that
+        gains too little for the time of its replays.
     """
 
     name: ClassVar[str]
@@ -66,6 +69,7 @@ class EvictionPolicy(ABC):
     dynamic: ClassVar[bool] = False
     key_rule: ClassVar[KeyRule | None] = None
     chooses: ClassVar[bool] = False
+    by_default: ClassVar[bool] = True
 
     def choose(self, clock: int, scan: bool) -> Node:
         """The victim, childless and not on the hit path, of a policy that ``chooses``.

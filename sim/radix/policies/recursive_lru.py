@@ -19,6 +19,7 @@ class RecursiveLRU(EvictionPolicy):
     name = "recursive_lru"
     summary = "LRU with descendants before ancestors; equals lru on path requests"
     source = "Dallot et al. 2024, Dependency-Aware Online Caching"
+    by_default = False  # equals lru
     key_rule = KeyRule(base="clock", weight=lambda size, cost, depth: -depth * _DEPTH_UNIT)
 
     def priority(self, node: Node, clock: int) -> Priority:

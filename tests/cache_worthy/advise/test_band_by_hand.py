@@ -53,7 +53,9 @@ def test_a_three_request_log_by_hand(run: Run, write: Write, tmp_path: Path) -> 
     model.write_text(json.dumps(TINY), encoding="utf-8")
     assert (load_model(str(model)).linear, load_model(str(model)).quadratic) == (14, 2)
     log = write(*TOY)
-    found = document(run, log, "--model", model, "--block-size", "1", "--skip", REST)["band"]
+    found = document(
+        run, log, "--model", model, "--block-size", "1", "--policies", "all", "--skip", REST
+    )["band"]
     members = {m["name"]: m for m in found["members"]}
     assert list(members) == [
         "tiny",

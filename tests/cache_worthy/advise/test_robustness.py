@@ -182,7 +182,7 @@ def test_a_policy_is_preferred_only_where_it_ties() -> None:
     """So parts of a log that tie do not differ from the whole by the order of a list."""
     paths = paths_of(read_log([str(SCENARIOS / "priority.jsonl")]).requests)
     forest, size = build_forest(paths), BlockSize()
-    replays = Replays(forest, size, family(DEFAULT_MODEL, 512, depth=forest.depth)[0].cost, {})
+    replays = Replays(forest, size, family(DEFAULT_MODEL, 512, depth=forest.depth)[0].cost)
     capacities = [(blocks * size.block, "") for blocks in (21, 54)]
     same, row = measure_policies(replays, capacities).rows
     assert [c.policy for c in row.cells if c.cheapest] == ["freq_landlord", "gdsf", "cost_only"]

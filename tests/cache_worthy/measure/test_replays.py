@@ -68,7 +68,7 @@ def test_replays_in_threads_are_those_one_by_one(
 def test_threads_only_where_replays_are_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     forest = build_forest(growing(0, 300))
     keys = [("lru", 40), ("gdsf", 40)]
-    replays = Replays(forest, BlockSize(), BlockCost(), {"own": POLICIES["lru"]})
+    replays = Replays(forest, BlockSize(), BlockCost(), {**POLICIES, "own": POLICIES["lru"]})
     for loaded, available, asked, threads in (
         (True, True, keys, True),
         (True, True, [*keys, ("own", 40)], False),  # of the user, who need not expect threads

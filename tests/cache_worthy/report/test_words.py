@@ -118,7 +118,7 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
     "bound/rows/3/verdict": to("nothing"),
     "bound/rows/0/policy_class": to("any"),
     "policy/rows/1/cells/2/cost_ratio": add(0.0001),
-    "policy/rows/1/cells/2/cheapest": to(True),
+    "policy/rows/1/cells/1/cheapest": to(True),
     "policy/rows/0/verdict": to("nothing"),
     "policy/rows/0/bytes": add(2**25),
     "policy/compulsory_cost": add(10**13),
