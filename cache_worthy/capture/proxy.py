@@ -5,9 +5,9 @@ no faster than the other side reads. Status, query string, order and duplicates 
 a hop owns does not (RFC 9110, section 7.6.1): Connection and what it names, Keep-Alive,
 Transfer-Encoding, TE, Trailer, Upgrade, Proxy-*, and with them trailers, which a recipient may discard
 (6.5.1); Host becomes the upstream server's, and names of request headers lower case, as ASGI has
-them. Expect: 100-continue is answered here when the body is wanted. No Via is added: some servers
-answer differently on one. An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
-the upstream request at once.
+them. Expect: 100-continue is answered here when the body is wanted. No Via is added, because some
+servers answer differently when there is one. An answer that breaks off upstream breaks off for the
+client too, and a client that hangs up ends the upstream request at once.
 """
 
 from __future__ import annotations
@@ -104,7 +104,6 @@ class _Exchange:
         self.watcher: asyncio.Task[None] | None = None
         self.headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         self.gone = False
-        self.started = False
         self.complete = False
         self.recorded = False
         self.entry: Entry | None = None
@@ -201,23 +200,18 @@ class _Exchange:
         if self.scope["query_string"]:
             target += "?" + self.scope["query_string"].decode("ascii")
         length = self._header(b"content-length")
-        body = (
-            self._body()
-            if self._header(b"transfer-encoding") or length not in (b"", b"0")
-            else None
-        )
-        if body is None:
+        has_body = self._header(b"transfer-encoding") or length not in (b"", b"0")
+        if not has_body:
             self._body_done()
         response = await self.proxy.session.request(
             self.scope["method"],
             yarl.URL(self.proxy.upstream + target, encoded=True),
             headers=headers,
-            data=body,
+            data=self._body() if has_body else None,
             allow_redirects=False,
         )
-        if (
-            not 200 <= response.status < 600
-        ):  # no HTTP (RFC 9110, section 15), and uvicorn sends none
+        # Anything else is not HTTP (RFC 9110, section 15), and uvicorn does not send it.
+        if not 200 <= response.status < 600:
             response.close()
             raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
         return response
@@ -277,7 +271,6 @@ class _Exchange:
             )
         length = find.get(b"content-length")
         left = int(length) if length is not None and length.isdigit() else None
-        self.started = True
         await self.send(
             {"type": "http.response.start", "status": response.status, "headers": headers}
         )
@@ -317,7 +310,6 @@ class _Exchange:
         self.status = status
         if self.entry is not None:
             self.entry.status = status
-        self.started = True
         await self.send(
             {
                 "type": "http.response.start",
