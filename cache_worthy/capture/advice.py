@@ -1,7 +1,7 @@
-"""The advisor's short answer while the proxy runs, from a process of its own at low priority.
+"""The advisor's short answer while the proxy runs, from a separate process at low priority.
 
-One at a time; after each it rests nine times as long as the analysis took, so that it takes at most a
-tenth of one core, and one that takes ten minutes is ended.
+One analysis runs at a time. After it the advisor rests nine times as long as the analysis took, so it
+uses at most a tenth of one core. An analysis is stopped after ten minutes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ REST = 9.0
 
 
 class Advisor:
-    """Prints the short answer after every so many records.
+    """Prints the short answer each time ``every`` records were added.
 
     Parameters
     ----------
     every : int
     files : callable
-        The pieces of the log so far.
+        Gives the pieces of the log so far.
     options : sequence of str
         Further arguments of ``analyze``.
     show, say : callable
         Take the answer, and what went wrong; called in this object's thread.
     rest : float
-        How many times its own duration an analysis is followed by a rest.
+        Rest after an analysis, as a multiple of its duration.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Advisor:
         self._thread.start()
 
     def recorded(self, count: int) -> None:
-        """So many records stand in the log."""
+        """The log holds ``count`` records."""
         self._count = count
         if count >= self._next:
             self._next = count - count % self._every + self._every

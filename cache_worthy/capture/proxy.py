@@ -115,7 +115,7 @@ class _Exchange:
         return b",".join(v for n, v in self.headers if n == name)
 
     def _path(self) -> bytes:
-        """The path as it stands in the request, which may name it with a host before it."""
+        """The path exactly as in the request, without the host that may precede it."""
         path: bytes = self.scope["raw_path"]
         if path[:7].lower() == b"http://" or path[:8].lower() == b"https://":
             path = b"/" + path.split(b"://", 1)[1].partition(b"/")[2]

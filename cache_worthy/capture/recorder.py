@@ -85,7 +85,7 @@ class Counts:
 
     @property
     def lost(self) -> int:
-        """Prompts that should stand in the log and do not."""
+        """Prompts that should be in the log and are not."""
         return self.no_room + self.unwritten
 
 
@@ -106,7 +106,7 @@ class Entry:
     whole : bool
         Whether the body was read to its end.
     rows : list of dict
-        The records so far.
+        Records so far.
     status : int or None
         Of the answer; 499 where the client hung up before it.
     ended : str or None

@@ -20,8 +20,8 @@ KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
 
 SWITCH = 0.0005
-"""Seconds after which the recorder's thread lets the event loop go on; Python's 5 ms would be added
-to the latency of whoever's bytes arrive while a long prompt is cut."""
+"""Seconds after which the recorder's thread yields to the event loop; Python's default of 5 ms would
+be added to the latency of bytes that arrive while a long prompt is cut."""
 
 
 class _Server(uvicorn.Server):

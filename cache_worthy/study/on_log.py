@@ -1,4 +1,4 @@
-"""A log through the engine, one request at a time: measured seconds beside predicted FLOPs."""
+"""A log through the engine, one request at a time: measured seconds against predicted FLOPs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure_log(
     blas_threads: str,
     step: Callable[[str], None],
 ) -> LogStudy:
-    """Serve a log's prompts one at a time and set seconds beside predicted FLOPs.
+    """Serve a log's prompts one at a time; compare seconds with predicted FLOPs.
 
     The engine has no tokenizer and needs none: each block of the log becomes tokens drawn from its
     id, so that two prompts share tokens exactly where the log says they share blocks.
