@@ -193,8 +193,7 @@ class _Exchange:
         return None
 
     async def _request(self) -> aiohttp.ClientResponse:
-        named = {t.strip().lower() for t in self._header(b"connection").split(b",")}
-        drop = HOP_BY_HOP | named | {b"host", b"expect"}
+        drop = HOP_BY_HOP | _named(self.headers) | {b"host", b"expect"}
         headers = [(n.decode("ascii"), v.decode("utf-8")) for n, v in self.headers if n not in drop]
         target = self._path().decode("ascii")
         if self.scope["query_string"]:
@@ -255,12 +254,8 @@ class _Exchange:
             self.task.cancel()
 
     async def _answer(self, response: aiohttp.ClientResponse) -> None:
-        raw = response.raw_headers
-        named = {
-            t.strip().lower() for n, v in raw if n.lower() == b"connection" for t in v.split(b",")
-        }
-        drop = HOP_BY_HOP | named
-        headers = [(n, v) for n, v in raw if n.lower() not in drop]
+        drop = HOP_BY_HOP | _named([(n.lower(), v) for n, v in response.raw_headers])
+        headers = [(n, v) for n, v in response.raw_headers if n.lower() not in drop]
         self.status = response.status
         find = {n.lower(): v for n, v in headers}
         if self.entry is not None:
@@ -325,6 +320,11 @@ class _Exchange:
         self.sent += len(data)
         self.complete = True
         await self.send({"type": "http.response.body", "body": data, "more_body": False})
+
+
+def _named(headers: list[tuple[bytes, bytes]]) -> set[bytes]:
+    """The headers that Connection names."""
+    return {t.strip().lower() for n, v in headers if n == b"connection" for t in v.split(b",")}
 
 
 def _failure(error: Exception, upstream: str) -> tuple[int, str]:

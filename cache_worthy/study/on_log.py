@@ -56,13 +56,25 @@ def measure_log(
     chosen = log.requests[:limit]
     prompts = _prompts(log, chosen, repeats)
     requests = list(prompts.values())
-    pool = pool_blocks or _pool_for(requests)
+    longest = max(-(-r.stored_tokens // BLOCK_SIZE) for r in requests)
+    pool = pool_blocks or max(limits.DEFAULT_POOL_BLOCKS, longest)
     rounds, evicted = _serve(requests, pool, repeats=repeats, step=step)
     skips = [s.cached_tokens for s in rounds[0]]
     simulated = serving.predicted_skips(
         requests, rounds[0], block_size=BLOCK_SIZE, pool_blocks=pool
     )
-    points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
+    points = [
+        LogPoint(
+            request=number,
+            prompt_tokens=served[0].prompt_tokens,
+            cached_tokens=served[0].cached_tokens,
+            predicted_flops=segment_cost(
+                served[0].cached_tokens, served[0].prompt_tokens, STUDY_MODEL
+            ),
+            prefill_s=median(s.prefill_seconds for s in served),
+        )
+        for number, served in zip(prompts, zip(*rounds, strict=True), strict=True)
+    ]
     return LogStudy(
         source=log.source,
         sha256=log.sha256,
@@ -98,11 +110,6 @@ def _prompts(log: Log, chosen: Sequence[Request], repeats: int) -> dict[int, Eng
     return prompts
 
 
-def _pool_for(requests: Sequence[EngineRequest]) -> int:
-    longest = max(-(-r.stored_tokens // BLOCK_SIZE) for r in requests)
-    return max(limits.DEFAULT_POOL_BLOCKS, longest)
-
-
 def _serve(
     requests: Sequence[EngineRequest], pool: int, *, repeats: int, step: Callable[[str], None]
 ) -> tuple[list[list[Served]], int]:
@@ -119,17 +126,6 @@ def _serve(
         rounds.append(served)
         evicted = engine.pool.evictions
     return rounds, evicted
-
-
-def _point(number: int, repeats: Sequence[Served]) -> LogPoint:
-    first = repeats[0]
-    return LogPoint(
-        request=number,
-        prompt_tokens=first.prompt_tokens,
-        cached_tokens=first.cached_tokens,
-        predicted_flops=segment_cost(first.cached_tokens, first.prompt_tokens, STUDY_MODEL),
-        prefill_s=median(s.prefill_seconds for s in repeats),
-    )
 
 
 def _require_affordable(source: str, lengths: Sequence[int], repeats: int) -> None:
