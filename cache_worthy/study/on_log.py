@@ -63,18 +63,7 @@ def measure_log(
     simulated = serving.predicted_skips(
         requests, rounds[0], block_size=BLOCK_SIZE, pool_blocks=pool
     )
-    points = [
-        LogPoint(
-            request=number,
-            prompt_tokens=served[0].prompt_tokens,
-            cached_tokens=served[0].cached_tokens,
-            predicted_flops=segment_cost(
-                served[0].cached_tokens, served[0].prompt_tokens, STUDY_MODEL
-            ),
-            prefill_s=median(s.prefill_seconds for s in served),
-        )
-        for number, served in zip(prompts, zip(*rounds, strict=True), strict=True)
-    ]
+    points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
     return LogStudy(
         source=log.source,
         sha256=log.sha256,
@@ -126,6 +115,17 @@ def _serve(
         rounds.append(served)
         evicted = engine.pool.evictions
     return rounds, evicted
+
+
+def _point(number: int, repeats: Sequence[Served]) -> LogPoint:
+    first = repeats[0]
+    return LogPoint(
+        request=number,
+        prompt_tokens=first.prompt_tokens,
+        cached_tokens=first.cached_tokens,
+        predicted_flops=segment_cost(first.cached_tokens, first.prompt_tokens, STUDY_MODEL),
+        prefill_s=median(s.prefill_seconds for s in repeats),
+    )
 
 
 def _require_affordable(source: str, lengths: Sequence[int], repeats: int) -> None:
