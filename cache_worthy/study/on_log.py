@@ -33,8 +33,8 @@ def measure_log(
 ) -> LogStudy:
     """Serve a log's prompts one at a time; compare seconds with predicted FLOPs.
 
-    The engine has no tokenizer and needs none: each block of the log becomes tokens drawn from its
-    id, so that two prompts share tokens exactly where the log says they share blocks.
+    Each block of the log becomes tokens drawn from its id, so no tokenizer is needed and two
+    prompts share tokens exactly where the log says they share blocks.
 
     Parameters
     ----------
@@ -56,13 +56,12 @@ def measure_log(
     chosen = log.requests[:limit]
     prompts = _prompts(log, chosen, repeats)
     requests = list(prompts.values())
-    longest = max(-(-r.stored_tokens // BLOCK_SIZE) for r in requests)
+    longest = -(-max(r.stored_tokens for r in requests) // BLOCK_SIZE)
     pool = pool_blocks or max(limits.DEFAULT_POOL_BLOCKS, longest)
     rounds, evicted = _serve(requests, pool, repeats=repeats, step=step)
     skips = [s.cached_tokens for s in rounds[0]]
-    simulated = serving.predicted_skips(
-        requests, rounds[0], block_size=BLOCK_SIZE, pool_blocks=pool
-    )
+    sizes = {"block_size": BLOCK_SIZE, "pool_blocks": pool}
+    simulated = serving.predicted_skips(requests, rounds[0], **sizes)
     points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
     return LogStudy(
         source=log.source,
