@@ -29,7 +29,7 @@ def listen_address(text: str) -> tuple[str, int]:
 
 
 def upstream_url(text: str) -> str:
-    """The server's address, without anything that is no address."""
+    """The server's address, without credentials, query or fragment."""
     expected = "expected http://HOST:PORT or https://HOST, perhaps with a path"
     try:
         parts = urlsplit(text)
@@ -40,7 +40,7 @@ def upstream_url(text: str) -> str:
         raise UsageError(
             f"--upstream: has a user name or password; clients send their own; {expected}"
         )
-    if parts.query or parts.fragment:  # keys stand there
+    if parts.query or parts.fragment:  # they may hold keys
         raise UsageError(f"--upstream: has a query or a fragment; {expected}")
     if parts.scheme not in ("http", "https") or not host:
         raise UsageError(f"--upstream {text}: {expected}")
@@ -67,7 +67,7 @@ def bind(host: str, port: int, *, remote: bool) -> socket.socket:
     Raises
     ------
     UsageError
-        If the address is not loopback and ``remote`` is off, is unknown, or cannot be had.
+        If the address is not loopback and ``remote`` is off, is unknown, or cannot be bound.
     """
     listen = f"--listen {_bracketed(host)}:{port}"
     try:

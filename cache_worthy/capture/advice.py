@@ -1,7 +1,7 @@
-"""The advisor's short answer while the proxy runs, from a process of its own at low priority.
+"""The advisor's short answer while the proxy runs, from a separate process at low priority.
 
-One at a time; after each it rests nine times as long as the analysis took, so that it takes at most a
-tenth of one core, and one that takes ten minutes is ended.
+One analysis runs at a time. After it the advisor rests nine times as long as the analysis took, so it
+uses at most a tenth of one core. An analysis is stopped after ten minutes.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from cache_worthy.capture.short import short_answer
+from cache_worthy.console import plain, wrap
 
 LONGEST_SECONDS = 600.0
 REST = 9.0
 
 
 class Advisor:
-    """Prints the short answer after every so many records.
+    """Prints the short answer each time ``every`` records were added.
 
     Parameters
     ----------
     every : int
     files : callable
-        The pieces of the log so far.
+        Gives the pieces of the log so far.
     options : sequence of str
         Further arguments of ``analyze``.
     show, say : callable
         Take the answer, and what went wrong; called in this object's thread.
     rest : float
-        How many times its own duration an analysis is followed by a rest.
+        Rest after an analysis, as a multiple of its duration.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Advisor:
         self._thread.start()
 
     def recorded(self, count: int) -> None:
-        """So many records stand in the log."""
+        """The log holds ``count`` records."""
         self._count = count
         if count >= self._next:
             self._next = count - count % self._every + self._every
@@ -118,3 +119,53 @@ class Advisor:
             self._say(f"the analysis failed: {err.strip() or 'no reason given'}")
             return
         self._show(f"after {count} requests\n{short_answer(json.loads(out))}\n")
+
+
+def short_answer(document: Mapping[str, Any]) -> str:
+    """Whether caching pays, how much memory, which policy and what to pin, in a line or two each.
+
+    Parameters
+    ----------
+    document : mapping
+        What ``cache-worthy analyze --json`` writes.
+
+    Examples
+    --------
+    >>> print(short_answer({"worth": {"worth_caching": False, "ceiling": 0.004}}))
+        Prefix caching is not worth enabling on this log: an unlimited cache
+        removes 0.4% of prefill recompute.
+    """
+    lines = (wrap(plain(t), 72, first="    ", rest="    ") for t in _sentences(document))
+    return "\n".join(line for found in lines for line in found)
+
+
+def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    removes = (
+        f"an unlimited cache removes {_percent(document['worth']['ceiling'])} of prefill recompute."
+    )
+    if not document["worth"]["worth_caching"]:
+        yield f"Prefix caching is not worth enabling on this log: {removes}"
+        return
+    yield f"Caching pays: {removes}"
+    curve, pin = document["capacity"], document["pin"]
+    yield (
+        f"Give it {_gib(curve['recommended_bytes'])} ({_percent(curve['recommended_fraction'])} of the "
+        f"working set); {_gib(document['workload']['floor_bytes'])} is the least that serves this log."
+    )
+    for row in document["policy"]["rows"]:
+        if row["bytes"] == curve["recommended_bytes"]:
+            yield f"At that size {row['verdict']}"
+    if pin["pins"]:
+        count = len(pin["pins"])
+        yield (
+            f"Pinning {count} prefix{'es' if count > 1 else ''} ({_gib(pin['together_bytes'])}) protects "
+            f"at most {_percent(pin['together_protected_fraction'])} of what caching can save."
+        )
+
+
+def _percent(fraction: float | None) -> str:
+    return "--" if fraction is None else f"{100 * fraction:.1f}%"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.3g} GiB"

@@ -1,10 +1,10 @@
-"""The log on disk: one write a record, pieces by size, never over something that is there.
+"""The log on disk: one write per record, pieces by size; nothing is ever overwritten.
 
-A record is written by one unbuffered write, so a process that is killed leaves whole records and at
-most one cut line; nothing is synced to the disk itself, so a power cut may cost what the system still
-held. With rotation the pieces of ``log.jsonl`` are ``log-00001.jsonl``, ``log-00002.jsonl`` and so
-on: none is ever renamed, and the order of their names is that of the requests. A file that others
-move or remove while it is written begins anew, so that no record goes where no name leads.
+Each record is one unbuffered write, so a process that is killed leaves whole records and at most one
+cut line. Nothing is synced to the disk, so a power cut may lose what the system had not written yet.
+With rotation the pieces of ``log.jsonl`` are ``log-00001.jsonl``, ``log-00002.jsonl`` and so on; they
+are never renamed, and their names sort in the order of the requests. If the file is moved or removed
+while it is written, a new one is begun under its name, so that every record can be found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LogFile:
     ----------
     target : Path
     append : bool
-        Go on with a log that exists; without it an existing one is refused.
+        Continue a log that exists; otherwise an existing one is refused.
     piece : int or None
         Bytes after which a new piece begins; None never.
 
@@ -101,7 +101,7 @@ class LogFile:
                 if fcntl is not None:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._size = os.fstat(handle).st_size
-                # A run that was killed may have left half a record: that line stays its own.
+                # A run that was killed may have left half a record: the next record begins a new line.
                 self._torn = self._size > 0 and _last_byte(path) != b"\n"
             except BaseException:
                 os.close(handle)
@@ -130,8 +130,8 @@ class LogFile:
         Raises
         ------
         OSError
-            If they could not be written; what was written of them is taken back where that can be
-            done, and stands as a line of its own where it cannot.
+            If they could not be written; what was written of them is removed again if
+            possible, and otherwise ends as a line of its own.
         """
         self._follow()
         if self._piece is not None and self._size and self._size + len(record) > self._piece:

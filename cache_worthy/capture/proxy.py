@@ -5,9 +5,9 @@ no faster than the other side reads. Status, query string, order and duplicates 
 a hop owns does not (RFC 9110, section 7.6.1): Connection and what it names, Keep-Alive,
 Transfer-Encoding, TE, Trailer, Upgrade, Proxy-*, and with them trailers, which a recipient may discard
 (6.5.1); Host becomes the upstream server's, and names of request headers lower case, as ASGI has
-them. Expect: 100-continue is answered here when the body is wanted. No Via is added: some servers
-answer differently on one. An answer that breaks off upstream breaks off for the client too, and a client that hangs up ends
-the upstream request at once.
+them. Expect: 100-continue is answered here when the body is wanted. No Via is added, because some
+servers answer differently when there is one. An answer that breaks off upstream breaks off for the
+client too, and a client that hangs up ends the upstream request at once.
 """
 
 from __future__ import annotations
@@ -104,7 +104,6 @@ class _Exchange:
         self.watcher: asyncio.Task[None] | None = None
         self.headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         self.gone = False
-        self.started = False
         self.complete = False
         self.recorded = False
         self.entry: Entry | None = None
@@ -116,7 +115,7 @@ class _Exchange:
         return b",".join(v for n, v in self.headers if n == name)
 
     def _path(self) -> bytes:
-        """The path as it stands in the request, which may name it with a host before it."""
+        """The path exactly as in the request, without the host that may precede it."""
         path: bytes = self.scope["raw_path"]
         if path[:7].lower() == b"http://" or path[:8].lower() == b"https://":
             path = b"/" + path.split(b"://", 1)[1].partition(b"/")[2]
@@ -194,30 +193,24 @@ class _Exchange:
         return None
 
     async def _request(self) -> aiohttp.ClientResponse:
-        named = {t.strip().lower() for t in self._header(b"connection").split(b",")}
-        drop = HOP_BY_HOP | named | {b"host", b"expect"}
+        drop = HOP_BY_HOP | _named(self.headers) | {b"host", b"expect"}
         headers = [(n.decode("ascii"), v.decode("utf-8")) for n, v in self.headers if n not in drop]
         target = self._path().decode("ascii")
         if self.scope["query_string"]:
             target += "?" + self.scope["query_string"].decode("ascii")
         length = self._header(b"content-length")
-        body = (
-            self._body()
-            if self._header(b"transfer-encoding") or length not in (b"", b"0")
-            else None
-        )
-        if body is None:
+        has_body = self._header(b"transfer-encoding") or length not in (b"", b"0")
+        if not has_body:
             self._body_done()
         response = await self.proxy.session.request(
             self.scope["method"],
             yarl.URL(self.proxy.upstream + target, encoded=True),
             headers=headers,
-            data=body,
+            data=self._body() if has_body else None,
             allow_redirects=False,
         )
-        if (
-            not 200 <= response.status < 600
-        ):  # no HTTP (RFC 9110, section 15), and uvicorn sends none
+        # Anything else is not HTTP (RFC 9110, section 15), and uvicorn does not send it.
+        if not 200 <= response.status < 600:
             response.close()
             raise aiohttp.ClientResponseError(response.request_info, (), status=response.status)
         return response
@@ -261,12 +254,8 @@ class _Exchange:
             self.task.cancel()
 
     async def _answer(self, response: aiohttp.ClientResponse) -> None:
-        raw = response.raw_headers
-        named = {
-            t.strip().lower() for n, v in raw if n.lower() == b"connection" for t in v.split(b",")
-        }
-        drop = HOP_BY_HOP | named
-        headers = [(n, v) for n, v in raw if n.lower() not in drop]
+        drop = HOP_BY_HOP | _named([(n.lower(), v) for n, v in response.raw_headers])
+        headers = [(n, v) for n, v in response.raw_headers if n.lower() not in drop]
         self.status = response.status
         find = {n.lower(): v for n, v in headers}
         if self.entry is not None:
@@ -277,7 +266,6 @@ class _Exchange:
             )
         length = find.get(b"content-length")
         left = int(length) if length is not None and length.isdigit() else None
-        self.started = True
         await self.send(
             {"type": "http.response.start", "status": response.status, "headers": headers}
         )
@@ -317,7 +305,6 @@ class _Exchange:
         self.status = status
         if self.entry is not None:
             self.entry.status = status
-        self.started = True
         await self.send(
             {
                 "type": "http.response.start",
@@ -333,6 +320,11 @@ class _Exchange:
         self.sent += len(data)
         self.complete = True
         await self.send({"type": "http.response.body", "body": data, "more_body": False})
+
+
+def _named(headers: list[tuple[bytes, bytes]]) -> set[bytes]:
+    """The headers that Connection names."""
+    return {t.strip().lower() for n, v in headers if n == b"connection" for t in v.split(b",")}
 
 
 def _failure(error: Exception, upstream: str) -> tuple[int, str]:

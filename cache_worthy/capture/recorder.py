@@ -1,8 +1,8 @@
 """Requests to records: one thread that cuts prompts as log readers do, and writes.
 
-The event loop that carries the traffic only hands over: it never parses, hashes or writes, and what
-waits here is bounded in bytes and in number. What finds no room, or cannot be written, is counted and
-forgotten; the traffic does not notice.
+The event loop that carries the traffic never parses, hashes or writes. The queue is bounded in bytes
+and in number; a record that does not fit, or cannot be written, is counted and dropped, and the
+traffic is not affected.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Counts:
 
     @property
     def lost(self) -> int:
-        """Prompts that should stand in the log and do not."""
+        """Prompts that should be in the log and are not."""
         return self.no_room + self.unwritten
 
 
@@ -106,7 +106,7 @@ class Entry:
     whole : bool
         Whether the body was read to its end.
     rows : list of dict
-        The records so far.
+        Records so far.
     status : int or None
         Of the answer; 499 where the client hung up before it.
     ended : str or None
@@ -125,6 +125,9 @@ class Entry:
     answer: Answer | None = None
 
 
+Work = Callable[[Entry], None]
+
+
 class Recorder:
     """The thread, its queue and its counts.
 
@@ -132,13 +135,13 @@ class Recorder:
     ----------
     log : LogFile
     cutter : Cutter
-        How prompts are cut; one that interns nothing, or memory grows with the traffic.
+        How prompts are cut; it must intern nothing, or memory grows with the traffic.
     key : bytes
-        Of the block ids.
+        Secret key of the block ids.
     keep_text : bool
         Write bodies instead of block ids.
     longest : int
-        Bytes of a body (unpacked) that are recorded at most.
+        Largest body that is recorded, in bytes, unpacked.
     say : callable
         Takes a line for the user; must not block.
     recorded : callable
@@ -164,9 +167,7 @@ class Recorder:
         self._cutter = cutter
         self._room = max(1 << 28, 4 * longest)
         self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[
-            tuple[Callable[[Entry], None], Entry, Callable[[], None]] | None
-        ]
+        self._jobs: queue.SimpleQueue[tuple[Work, Entry, Callable[[], None]] | None]
         self._jobs = queue.SimpleQueue()
         self._told = self._behind = False
         self._start = time.time() * 1000, time.monotonic()
@@ -202,13 +203,13 @@ class Recorder:
     def body_done(self, entry: Entry) -> bool:
         """The body has ended: cut it while the server works on it; False if it will not be recorded."""
         entry.whole = True
-        return self._put(self._prepare, entry, _nothing)
+        return self._put(self._prepare, entry)
 
     def leave(self, entry: Entry) -> None:
         """The answer has ended: write the record when there is time."""
-        self._put(self._finish, entry, _nothing)
+        self._put(self._finish, entry)
 
-    def _put(self, work: Callable[[Entry], None], entry: Entry, done: Callable[[], None]) -> bool:
+    def _put(self, work: Work, entry: Entry, done: Callable[[], None] = lambda: None) -> bool:
         if self._jobs.qsize() > WAITING:
             self.counts.no_room += 1
             self._release(entry)
@@ -295,25 +296,21 @@ class Recorder:
             kept["tools"] = [without_secrets(tool) for tool in tools]
         if (salt := label(body.get("cache_salt"))) is not None:
             kept["cache_salt"] = self._keyed(salt)
-        row: dict[str, object] = {"timestamp": entry.time}
-        if count > 1:
-            row["prompts"] = count
-        return {**row, "body": kept}
+        prompts = count if count > 1 else None
+        return _present({"timestamp": entry.time, "prompts": prompts, "body": kept})
 
     def _trace_row(self, entry: Entry, prompt: Prompt) -> dict[str, object]:
         request = self._cutter.request(dataclasses.replace(prompt, model=None))
-        row: dict[str, object] = {"timestamp": entry.time, "input_length": request.input_length}
-        if prompt.model is not None:
-            row["model"] = prompt.model
-        if prompt.salt is not None:
-            row["cache_salt"] = self._keyed(prompt.salt)
-        if prompt.priority:
-            row["priority"] = prompt.priority
         block = self._cutter.block_tokens
-        if block != BLOCK_SIZE_TOKENS:
-            row["block_size"] = block
-        row["hash_ids"] = [rekeyed(int(i), self._key) for i in request.hash_ids]
-        return row
+        return _present({
+            "timestamp": entry.time,
+            "input_length": request.input_length,
+            "model": prompt.model,
+            "cache_salt": None if prompt.salt is None else self._keyed(prompt.salt),
+            "priority": prompt.priority or None,
+            "block_size": None if block == BLOCK_SIZE_TOKENS else block,
+            "hash_ids": [rekeyed(int(i), self._key) for i in request.hash_ids],
+        })  # fmt: skip
 
     def _keyed(self, salt: str) -> str:
         data = salt.encode("utf-8", "surrogatepass")
@@ -326,20 +323,16 @@ class Recorder:
             self._release(entry)
             return
         usage = entry.answer.usage() if entry.answer is not None else Usage()
-        facts: dict[str, object] = {}
-        if entry.status is not None:
-            facts["status"] = entry.status
-        if entry.ended is not None:
-            facts["ended"] = entry.ended
         single = len(entry.rows) == 1 and "prompts" not in entry.rows[0]
+        facts: dict[str, object] = {"status": entry.status, "ended": entry.ended}
         if single:
-            if usage.output is not None:
-                facts["output_length"] = usage.output
-            if usage.prompt is not None:
-                facts["prompt_tokens"] = usage.prompt
-            if usage.cached is not None:
-                facts["cached_tokens"] = usage.cached
-        data = "".join(json.dumps(_joined(row, facts)) + "\n" for row in entry.rows).encode()
+            facts |= {
+                "output_length": usage.output,
+                "prompt_tokens": usage.prompt,
+                "cached_tokens": usage.cached,
+            }
+        lines = [json.dumps(_joined(row, _present(facts))) + "\n" for row in entry.rows]
+        data = "".join(lines).encode()
         self._release(entry)
         try:
             self.log.write(data)
@@ -370,10 +363,6 @@ class Recorder:
             self._say(text)
 
 
-def _nothing() -> None:
-    pass
-
-
 def _settle(future: asyncio.Future[bool], value: bool) -> None:
     if not future.done():
         future.set_result(value)
@@ -386,10 +375,14 @@ def _size(row: dict[str, object]) -> int:
     return sys.getsizeof(json.dumps(row))
 
 
+def _present(row: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
 def _joined(row: dict[str, object], facts: dict[str, object]) -> dict[str, object]:
-    """A record with what the answer told in its middle: the long part stays last."""
-    last = "body" if "body" in row else "hash_ids"
-    return {**{k: v for k, v in row.items() if k != last}, **facts, last: row[last]}
+    """A record with what the answer told before its last field, which is long."""
+    *first, last = row.items()
+    return dict([*first, *facts.items(), last])
 
 
 def without_secrets(tool: object) -> object:

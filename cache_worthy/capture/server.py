@@ -10,46 +10,18 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+import aiohttp
 import uvicorn
 
 from cache_worthy.capture.proxy import BrokenOff, Proxy, open_session
-from cache_worthy.capture.recorder import Recorder
 
 KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
 
 SWITCH = 0.0005
-"""Seconds after which the recorder's thread lets the event loop go on; Python's 5 ms would be added
-to the latency of whoever's bytes arrive while a long prompt is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the server needs to know.
-
-    Attributes
-    ----------
-    sock : socket.socket
-        Bound, and not yet listening.
-    upstream : str
-    grace : float
-        Seconds that running requests get after the first signal.
-    say : callable
-        Takes a line for the user; must not block.
-    trace : callable or None
-        Takes a line per request; must not block.
-    ready : callable
-        Called when clients can connect.
-    """
-
-    sock: socket.socket
-    upstream: str
-    grace: float
-    say: Callable[[str], None]
-    trace: Callable[[str], None] | None
-    ready: Callable[[], None]
+"""Seconds after which the recorder's thread yields to the event loop; Python's default of 5 ms would
+be added to the latency of bytes that arrive while a long prompt is cut."""
 
 
 class _Server(uvicorn.Server):
@@ -83,9 +55,30 @@ class _Quiet(logging.Handler):
             self._say(text)
 
 
-def serve(settings: Settings, recorder: Recorder) -> None:
-    """Run until SIGINT or SIGTERM; running requests may end in the grace time, a second signal ends it."""
-    quiet = _Quiet(settings.say)
+def serve(
+    proxy: Callable[[aiohttp.ClientSession], Proxy],
+    sock: socket.socket,
+    *,
+    grace: float,
+    say: Callable[[str], None],
+    ready: Callable[[], None],
+) -> None:
+    """Run until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    proxy : callable
+        Makes the application.
+    sock : socket.socket
+        Bound, and not yet listening.
+    grace : float
+        Seconds that running requests get after the first signal; a second one ends them.
+    say : callable
+        Takes a line for the user; must not block.
+    ready : callable
+        Called when clients can connect.
+    """
+    quiet = _Quiet(say)
     for name in ("uvicorn", "uvicorn.error", "aiohttp", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [quiet], False
@@ -93,15 +86,22 @@ def serve(settings: Settings, recorder: Recorder) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)
     try:
-        asyncio.run(_serve(settings, recorder))
+        asyncio.run(_serve(proxy, sock, grace=grace, say=say, ready=ready))
     finally:
         sys.setswitchinterval(before)
 
 
-async def _serve(settings: Settings, recorder: Recorder) -> None:
+async def _serve(
+    proxy: Callable[[aiohttp.ClientSession], Proxy],
+    sock: socket.socket,
+    *,
+    grace: float,
+    say: Callable[[str], None],
+    ready: Callable[[], None],
+) -> None:
     async with open_session() as session:
         config = uvicorn.Config(
-            Proxy(settings.upstream, recorder, session, trace=settings.trace),
+            proxy(session),
             interface="asgi3",
             http="h11",
             h11_max_incomplete_event_size=1 << 20,
@@ -114,7 +114,7 @@ async def _serve(settings: Settings, recorder: Recorder) -> None:
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=max(1, round(settings.grace)),
+            timeout_graceful_shutdown=max(1, round(grace)),
         )
         server = _Server(config)
 
@@ -126,8 +126,8 @@ async def _serve(settings: Settings, recorder: Recorder) -> None:
                 return
             server.should_exit = True
             if running:
-                settings.say(
-                    f"stopping: {len(running)} running requests have {settings.grace:g} seconds; "
+                say(
+                    f"stopping: {len(running)} running requests have {grace:g} seconds; "
                     "once more ends them"
                 )
 
@@ -137,9 +137,9 @@ async def _serve(settings: Settings, recorder: Recorder) -> None:
                 loop.add_signal_handler(number, stop)
             except NotImplementedError:  # Windows
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
-        settings.sock.listen(2048)
-        settings.ready()
-        await server.serve(sockets=[settings.sock])
+        sock.listen(2048)
+        ready()
+        await server.serve(sockets=[sock])
         rest = list(server.server_state.tasks)
         for task in rest:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What an answer says about its request: lengths and cached tokens, read beside the bytes.
+"""What an answer says about its request: lengths and cached tokens, read as the bytes pass.
 
 OpenAI (chat, completions, responses), Anthropic and DeepSeek name them differently; a stream carries
 them in its last event (OpenAI, with ``stream_options.include_usage``) or in its first and last
@@ -85,7 +85,7 @@ def _prompt(usage: Mapping[str, object]) -> int | None:
     fresh = count(usage.get("input_tokens"))
     if whole is not None or fresh is None:
         return whole
-    # Anthropic counts what the cache gave or took beside the rest, OpenAI inside it.
+    # Anthropic's input_tokens exclude tokens read from or written to the cache, OpenAI's include them.
     apart = ("cache_read_input_tokens", "cache_creation_input_tokens")
     return fresh + sum(count(usage.get(name)) or 0 for name in apart)
 

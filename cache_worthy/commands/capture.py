@@ -134,8 +134,9 @@ def run(args: argparse.Namespace) -> int:
     upstream = upstream_url(args.upstream)
     _refuse(args)
     from cache_worthy.capture.logfile import LogFile
+    from cache_worthy.capture.proxy import Proxy
     from cache_worthy.capture.recorder import Recorder
-    from cache_worthy.capture.server import Settings, serve
+    from cache_worthy.capture.server import serve
     from cache_worthy.capture.voice import Voice
     from cache_worthy.logs.blocks import Cutter
     from cache_worthy.sim.cost import load_model
@@ -164,16 +165,16 @@ def run(args: argparse.Namespace) -> int:
             say=voice.say,
             recorded=_advised(args, log, say=voice.say, stack=stack),
         )
-        settings = Settings(
-            sock=sock,
-            upstream=upstream,
+        _warn(args)
+        serve(
+            lambda session: Proxy(
+                upstream, recorder, session, trace=voice.say if args.verbose else None
+            ),
+            sock,
             grace=float(args.grace),
             say=voice.say,
-            trace=voice.say if args.verbose else None,
             ready=lambda: _tell_ready(args, f"{url_of(sock)} -> {upstream}", log),
         )
-        _warn(args)
-        serve(settings, recorder)
         written = recorder.close(CLOSE_SECONDS)
         voice.close(2.0)
         _tell_end(args, recorder.counts, log, written=written)

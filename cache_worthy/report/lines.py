@@ -29,7 +29,7 @@ class Line:
         Of `COLOURS`.
     dashed, joined : bool
     mark : float
-        Radius of a dot at each point, in units; 0 for none.
+        Radius of a dot at each point, in units; 0 for no dot.
     """
 
     points: tuple[tuple[float, float], ...]

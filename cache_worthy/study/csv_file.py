@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -45,28 +45,24 @@ def from_csv(path: Path) -> list[Run] | list[LogPoint]:
             f"--results {path}: expected the header {','.join(_RUN_FIELDS)} or "
             f"{','.join(_POINT_FIELDS)}, and rows"
         )
-    runs: list[Run] = []
-    points: list[LogPoint] = []
+    kind = Run if header == _RUN_FIELDS else LogPoint
+    rows = []
     for number, line in enumerate(lines[1:], 2):
         where = f"--results {path}: line {number}"
         if len(line) != len(header):
             raise UsageError(f"{where}: {len(line)} cells; expected {len(header)}")
-        cells = [_cell(where, name, text) for name, text in zip(header, line, strict=True)]
-        if header == _RUN_FIELDS:
-            run = Run(cells[0], bool(cells[1]), *cells[2:])  # type: ignore[arg-type]
-            _require_in_order(f"{where}, column ttft_p99_s", run.ttft_p50_s, run.ttft_p99_s)
-            _require_in_order(
-                f"{where}, column prompt_tokens", run.prefilled_tokens, run.prompt_tokens
-            )
-            runs.append(run)
-        else:
-            point = LogPoint(*cells)  # type: ignore[arg-type]
-            _require_in_order(
-                f"{where}, column prompt_tokens", point.cached_tokens + 1, point.prompt_tokens
-            )
-            points.append(point)
-    _require_both_sides(path, runs)
-    return runs or points
+        cells = {name: _cell(where, name, text) for name, text in zip(header, line, strict=True)}
+        for name, least in _LEAST.items():
+            if name in cells and cells[name] < (low := least(cells)):
+                raise UsageError(
+                    f"{where}, column {name}: {cells[name]:g}; the row demands at least {low:g}"
+                )
+        if kind is Run:
+            cells["prefix_cache"] = bool(cells["prefix_cache"])
+        rows.append(kind(**cells))  # type: ignore[arg-type]
+    if kind is Run:
+        _require_both_sides(path, rows)  # type: ignore[arg-type]
+    return rows  # type: ignore[return-value]
 
 
 _RUN_FIELDS = tuple(f.name for f in fields(Run))
@@ -85,6 +81,13 @@ _WHOLE = {
 _REAL = (1e-9, 1e9)
 
 
+#: What a cell is at least, by the others of its row.
+_LEAST: dict[str, Callable[[dict[str, float]], float]] = {
+    "ttft_p99_s": lambda row: row["ttft_p50_s"],
+    "prompt_tokens": lambda row: row.get("prefilled_tokens", row.get("cached_tokens", 0) + 1),
+}
+
+
 def _cell(where: str, name: str, text: str) -> float:
     """A cell as a number of its column's range; ratios of such numbers are finite."""
     real = name.endswith("_s")
@@ -99,11 +102,6 @@ def _cell(where: str, name: str, text: str) -> float:
             f"{where}, column {name}: {text[:40]!r}; expected {kind} >= {least:g} and <= {most:g}"
         )
     return value
-
-
-def _require_in_order(where: str, least: float, value: float) -> None:
-    if value < least:
-        raise UsageError(f"{where}: {value:g}; the row demands at least {least:g}")
 
 
 def _require_both_sides(path: Path, runs: Sequence[Run]) -> None:

@@ -1,4 +1,4 @@
-"""A log through the engine, one request at a time: measured seconds beside predicted FLOPs."""
+"""A log through the engine, one request at a time: measured seconds against predicted FLOPs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def measure_log(
     blas_threads: str,
     step: Callable[[str], None],
 ) -> LogStudy:
-    """Serve a log's prompts one at a time and set seconds beside predicted FLOPs.
+    """Serve a log's prompts one at a time; compare seconds with predicted FLOPs.
 
-    The engine has no tokenizer and needs none: each block of the log becomes tokens drawn from its
-    id, so that two prompts share tokens exactly where the log says they share blocks.
+    Each block of the log becomes tokens drawn from its id, so no tokenizer is needed and two
+    prompts share tokens exactly where the log says they share blocks.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def measure_log(
     chosen = log.requests[:limit]
     prompts = _prompts(log, chosen, repeats)
     requests = list(prompts.values())
-    pool = pool_blocks or _pool_for(requests)
+    longest = -(-max(r.stored_tokens for r in requests) // BLOCK_SIZE)
+    pool = pool_blocks or max(limits.DEFAULT_POOL_BLOCKS, longest)
     rounds, evicted = _serve(requests, pool, repeats=repeats, step=step)
     skips = [s.cached_tokens for s in rounds[0]]
-    simulated = serving.predicted_skips(
-        requests, rounds[0], block_size=BLOCK_SIZE, pool_blocks=pool
-    )
+    sizes = {"block_size": BLOCK_SIZE, "pool_blocks": pool}
+    simulated = serving.predicted_skips(requests, rounds[0], **sizes)
     points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
     return LogStudy(
         source=log.source,
@@ -95,11 +95,6 @@ def _prompts(log: Log, chosen: Sequence[Request], repeats: int) -> dict[int, Eng
     if not prompts:
         raise UsageError(f"{log.source}: no request has a prompt; there is nothing to serve")
     return prompts
-
-
-def _pool_for(requests: Sequence[EngineRequest]) -> int:
-    longest = max(-(-r.stored_tokens // BLOCK_SIZE) for r in requests)
-    return max(limits.DEFAULT_POOL_BLOCKS, longest)
 
 
 def _serve(

@@ -210,32 +210,28 @@ class StudyDocument:
 
 def medians(runs: Sequence[Run]) -> list[Comparison]:
     """Medians over the repeats, by prefix length in the order of first appearance."""
+    return [_comparison(prefix, runs) for prefix in dict.fromkeys(r.prefix_tokens for r in runs)]
 
-    def middle(name: str, prefix: int, on: bool) -> float:
-        chosen = [r for r in runs if (r.prefix_tokens, r.prefix_cache) == (prefix, on)]
-        return float(median(getattr(r, name) for r in chosen))
 
-    out = []
-    for prefix in dict.fromkeys(r.prefix_tokens for r in runs):
-        p50, p99, rate, filled = (
-            (middle(name, prefix, False), middle(name, prefix, True))
-            for name in ("ttft_p50_s", "ttft_p99_s", "tokens_per_s", "prefilled_tokens")
-        )
-        out.append(
-            Comparison(
-                prefix_tokens=prefix,
-                ttft_p50_off_s=p50[0],
-                ttft_p50_on_s=p50[1],
-                ttft_p50_ratio=p50[0] / p50[1],
-                ttft_p99_off_s=p99[0],
-                ttft_p99_on_s=p99[1],
-                ttft_p99_ratio=p99[0] / p99[1],
-                tokens_per_s_off=rate[0],
-                tokens_per_s_on=rate[1],
-                throughput_ratio=rate[1] / rate[0],
-                prefilled_off=int(filled[0]),
-                prefilled_on=int(filled[1]),
-                skipped_share=1 - filled[1] / filled[0],
-            )
-        )
-    return out
+def _comparison(prefix: int, runs: Sequence[Run]) -> Comparison:
+    names = ("ttft_p50_s", "ttft_p99_s", "tokens_per_s", "prefilled_tokens")
+    sides = (
+        [r for r in runs if (r.prefix_tokens, r.prefix_cache) == (prefix, on)]
+        for on in (False, True)
+    )
+    off, on = ({n: float(median(getattr(r, n) for r in side)) for n in names} for side in sides)
+    return Comparison(
+        prefix_tokens=prefix,
+        ttft_p50_off_s=off["ttft_p50_s"],
+        ttft_p50_on_s=on["ttft_p50_s"],
+        ttft_p50_ratio=off["ttft_p50_s"] / on["ttft_p50_s"],
+        ttft_p99_off_s=off["ttft_p99_s"],
+        ttft_p99_on_s=on["ttft_p99_s"],
+        ttft_p99_ratio=off["ttft_p99_s"] / on["ttft_p99_s"],
+        tokens_per_s_off=off["tokens_per_s"],
+        tokens_per_s_on=on["tokens_per_s"],
+        throughput_ratio=on["tokens_per_s"] / off["tokens_per_s"],
+        prefilled_off=int(off["prefilled_tokens"]),
+        prefilled_on=int(on["prefilled_tokens"]),
+        skipped_share=1 - on["prefilled_tokens"] / off["prefilled_tokens"],
+    )

@@ -118,7 +118,7 @@ class DaskWorkers(local.Processes):
             raise self._lost(why) from error
 
     def _require_workers(self) -> None:
-        """Give up when for so long no worker has taken tasks, or been at one."""
+        """Give up when no worker accepts or runs a task for `LOST_SECONDS`."""
         with self._connected():
             try:
                 self._client.wait_for_workers(1, timeout=local.LOST_SECONDS)

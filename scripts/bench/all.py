@@ -1,4 +1,4 @@
-"""All performance figures, each beside a yardstick of the same run, printed and kept.
+"""All performance figures, each with a yardstick from the same run, printed and kept.
 
     python scripts/bench/all.py --traces data/raw [--full] [--results bench/results]
 

@@ -1,4 +1,4 @@
-"""The whole of ``analyze`` and each of its sections, beside json.loads over the same file.
+"""The whole of ``analyze`` and each of its sections, compared with json.loads over the same file.
 
     python scripts/bench/analyze.py --traces data/raw
 
@@ -76,7 +76,8 @@ def main(argv: list[str] | None = None) -> int:
         json.loads(line)
     loads = time.process_time() - begun
     results = Results(
-        "analyze", "the advisor on the conversation trace, section by section, beside json.loads"
+        "analyze",
+        "the advisor on the conversation trace, section by section, compared with json.loads",
     )
     names = list(args.sections)
     found = runs(file, names, args.rounds or (5 if args.full else 2))

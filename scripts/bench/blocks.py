@@ -1,4 +1,4 @@
-"""Speed of block replay beside libCacheSim's Python binding, in block references a second.
+"""Speed of block replay compared with libCacheSim's Python binding, in block references per second.
 
     python scripts/bench/blocks.py [--traces DIR] [--capacity BLOCKS] [--rounds N]
 
@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     file = conversation(args.traces)
     results = Results(
         "blocks",
-        f"block references a second on the conversation trace at {args.capacity} blocks, beside "
+        f"block references per second on the conversation trace at {args.capacity} blocks, beside "
         "the libCacheSim binding in the same run",
     )
     trace = block_log(file)

@@ -1,9 +1,9 @@
-"""Time and memory of the certified bound, beside the same linear program written densely.
+"""Time and memory of the certified bound, compared with the same linear program written densely.
 
     python scripts/bench/bound.py [--traces DIR] [--fraction F] [--full]
 
 Conversation at 2 percent, from the file to a certificate that the stand-alone checker accepts, and
-beside it in the same run the same program in PuLP with one capacity row a request written out over
+beside it in the same run the same program in PuLP with one capacity row per request written out over
 all groups that span it. Then, on constructed data (16 interleaved copies of the trace, 192,496
 requests; no finding about traffic; with --full only), window ascent against the whole program. Each measurement runs
 in a process of its own, so that its peak memory is its own.

@@ -1,11 +1,11 @@
-"""What cache-worthy capture adds: latency and throughput beside the same client without the proxy.
+"""What cache-worthy capture adds: latency and throughput compared with the same client without the proxy.
 
     python scripts/bench/capture.py [--full]
 
 A server on bare sockets in a process of its own answers at once; one client asks it directly and
 through the proxy by turns, request by request, so that both meet the same load of the machine. Medians
 of the time to the end of an answer (short and long prompt), to the first and to the last event of a
-stream; then answers a second with many connections. The added time is the difference of the medians;
+stream; then answers per second with many connections. The added time is the difference of the medians;
 it is held against a whole answer here that costs the server nothing, so ratios look worse than any real
 server's. Every request is recorded. No traces are read. Exit code 0.
 """
@@ -65,7 +65,7 @@ async def serve() -> None:
 
 
 def request(path: bytes, length: int) -> bytes:
-    """A prompt of so many characters."""
+    """A prompt of that many characters."""
     message = {"role": "user", "content": "word " * (length // 5)}
     body = {"model": "m", "messages": [message], "stream": path == STREAM}
     data = json.dumps(body).encode()
@@ -121,7 +121,7 @@ async def by_turns(direct: int, through: int, data: bytes, rounds: int) -> tuple
 
 
 async def throughput(port: int, data: bytes, connections: int, each: int) -> float:
-    """Answers a second."""
+    """Answers per second."""
     lines = [await Line(port).open() for _ in range(connections)]
 
     async def work(line: Line) -> None:
@@ -171,7 +171,9 @@ def main(argv: list[str] | None = None) -> int:
         asyncio.run(serve())
         return 0
     rounds = args.rounds or (2000 if args.full else 400)
-    results = Results("capture", "cache-worthy capture beside the same client without the proxy")
+    results = Results(
+        "capture", "cache-worthy capture compared with the same client without the proxy"
+    )
     command = [sys.executable, __file__, "--serve"]
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""Where the serving engine's time goes, beside the bare matrix products of the same run.
+"""Where the serving engine's time goes, compared with the bare matrix products of the same run.
 
     python scripts/bench/engine.py [--rounds N] [--functions N]
 
@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     transformer = Transformer(STUDY_MODEL)
     results = Results(
-        "engine", "prefill of the study's model beside its weight products, one BLAS thread"
+        "engine", "prefill of the study's model compared with its weight products, one BLAS thread"
     )
     print("prefill / its weight products alone, same shapes (best of rounds)")
     for tokens in (16, 64, 272, 512):

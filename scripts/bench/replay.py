@@ -1,4 +1,4 @@
-"""Replay figures, beside json.loads over the same file in the same run.
+"""Replay figures, compared with json.loads over the same file in the same run.
 
     python scripts/bench/replay.py --traces data/raw
 
@@ -35,7 +35,8 @@ def main(argv: list[str] | None = None) -> int:
     args = arguments(__doc__).parse_args(argv)
     file = conversation(args.traces)
     results = Results(
-        "replay", "reading, interning and replay of the conversation trace, beside json.loads"
+        "replay",
+        "reading, interning and replay of the conversation trace, compared with json.loads",
     )
     lines = file.read_text(encoding="utf-8").splitlines()
     paths = paths_of(read_log(file).requests)

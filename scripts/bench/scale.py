@@ -1,4 +1,4 @@
-"""How time and memory grow with the log, beside kvcache-simulator on the same files.
+"""How time and memory grow with the log, compared with kvcache-simulator on the same files.
 
     python scripts/bench/scale.py [--traces DIR] [--full] [--rounds N] [--results DIR]
 
@@ -8,7 +8,7 @@ they have the shape of their source, and nothing here is a finding about traffic
 20 of the advisor's curve, fractions of the working set, so they grow with the log.
 
 Every measurement runs in a process of its own, from the file to the result, and its peak memory is
-its own; rounds alternate and the median counts. CPU seconds stand beside the clock's, which a busy
+its own; rounds alternate and the median counts. CPU seconds are given with wall-clock seconds, which a busy
 machine stretches. Ours, in three widths:
 
 * ``curve``: reading, interning, and the LRU curve, nothing else;
@@ -180,7 +180,7 @@ def one_size(
 
 
 def cold(results: Results, file: Path, warm: dict[str, Usage]) -> None:
-    """The first run of an installation, which compiles its machine code, beside a later one."""
+    """The first run of an installation, which compiles its machine code, and a later one."""
     name = "analyze, sections skipped"
     with tempfile.TemporaryDirectory() as empty:
         first = measured(["env", f"NUMBA_CACHE_DIR={empty}", *our_commands(file)[name]])

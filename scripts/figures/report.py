@@ -4,7 +4,8 @@
 
 Analyses LOG (default: the constructed sample log), opens the report in each width and colour scheme,
 and writes report-WIDTH-SCHEME.png to DIR (default outputs). --figure writes figs/report.png for the
-README instead: the tiles of the short answer and the capacity figure, the rest left out. Needs Chromium (apt-get install chromium) and playwright.
+README instead: the tiles of the short answer and the capacity figure only. Needs Chromium (apt-get
+install chromium) and playwright.
 """
 
 from __future__ import annotations

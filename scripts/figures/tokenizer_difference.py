@@ -1,9 +1,9 @@
-"""How far characters stand in for tokens: the sample log read with each tokeniser.
+"""How well characters approximate tokens: the sample log read with each tokeniser.
 
     python scripts/figures/tokenizer_difference.py [--log FILE]
 
 Prints a table: characters a token, blocks, distinct blocks, the share of references that are
-repeats, the ceiling of what caching saves, and the working set, each beside its difference from
+repeats, the ceiling of what caching saves, and the working set, each with its difference from
 the default (4 characters a token). Needs cache-worthy[tokenizers]. The sample log is constructed.
 """
 

@@ -5,7 +5,7 @@
     python scripts/make/fetch_traces.py --from DIR             # copy from a folder instead
     python scripts/make/fetch_traces.py --from https://mirror/path
 
-A download goes to NAME.part and becomes NAME only when its SHA-256 is right, so what stands under
+A download goes to NAME.part and becomes NAME only when its SHA-256 is right, so what is stored under
 the final name is always whole. An interrupted download resumes where it stopped (HTTP Range); a
 server that ignores Range is read from the start. A good file is left alone, a bad one is replaced
 only with --force.

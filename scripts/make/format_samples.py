@@ -2,7 +2,7 @@
 
     python scripts/make/format_samples.py [--output DIR]
 
-The traffic is invented. Beside each sample stands its native twin in native/: the same requests as
+The traffic is invented. Each sample has its native twin in native/: the same requests as
 block ids (``scripts/support/sample_twins.py``). ``scripts/support/samples.py`` says which twin and
 which options belong to which file.
 """

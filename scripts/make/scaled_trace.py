@@ -4,7 +4,7 @@
 
 Copy c repeats every record of a native log (``hash_ids``) with ids of its own, so the copies share
 nothing: the result has N times the requests, references and distinct blocks of LOG and the same
-reuse. The copies stand one after another, or with --interleave record by record (request 1 of
+reuse. The copies follow one another, or with --interleave record by record (request 1 of
 every copy, then request 2, ...), which multiplies every reuse distance by N.
 
 Integer ids are shifted by c * (max - min + 1) over the whole log; string ids get the suffix "#c"

@@ -60,7 +60,7 @@ Handler = Callable[[Request, asyncio.StreamReader, asyncio.StreamWriter], Awaita
 
 
 def end_to_end(headers: Headers) -> Headers:
-    """Headers without those of one hop, as they stand."""
+    """Headers without the hop-by-hop ones, unchanged."""
     named = {
         t.strip().lower() for n, v in headers if n.lower() == b"connection" for t in v.split(b",")
     }
@@ -73,7 +73,7 @@ def lower(headers: Headers) -> Headers:
 
 
 async def read_head(reader: asyncio.StreamReader) -> tuple[list[bytes], Headers]:
-    """The words of the first line, and the headers as they stand."""
+    """The words of the first line, and the headers, unchanged."""
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head[:-4].split(b"\r\n")
     headers = []
@@ -124,7 +124,7 @@ async def fetch(reader: asyncio.StreamReader, method: bytes) -> Response:
 class Upstream:
     """A server on bare sockets in a thread; ``handlers`` by path, without its query.
 
-    What the client sent stands in ``seen``; ``broken`` holds what went wrong here.
+    ``seen`` holds what the client sent, ``broken`` what went wrong here.
     """
 
     def __init__(self, default: Handler, tls: ssl.SSLContext | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What every script of ``bench/`` shares: figures beside their yardsticks, and where they are kept.
+"""What every script of ``bench/`` shares: figures with their yardsticks, and where they are kept.
 
 A :class:`Results` prints its figures as they come and writes ``bench/results/NAME.json``: the
 machine (CPU model, cores, memory; no name of it and no path), its load, Python, the versions of

@@ -1,6 +1,6 @@
 """The published figures that this repository is held against, as data.
 
-Every cell stands here once, as the text that was published, so that a check compares what is
+Every cell is here once, as the text that was published, so that a check compares what is
 printed and a change of one unit in the last digit is a difference. Sources: the trace table of
 Mooncake FAST'25 (requests, blocks, lengths), and the reference study of the same traces (structure
 and replay). Figures for a trace that is not at hand stay unchecked, and every script says so.
@@ -179,7 +179,7 @@ BLOCK_FIGURES: tuple[BlockFigure, ...] = tuple(
 
 
 def trace_file(folder: Path, trace: str) -> Path:
-    """Where a trace stands in a folder of traces."""
+    """The file of a trace in a folder of traces."""
     return folder / f"{trace}_trace.jsonl"
 
 

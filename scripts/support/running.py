@@ -1,4 +1,4 @@
-"""Run commands one after another, each in a process of its own, and go on after a failure."""
+"""Run commands one after another, each in its own process, and continue after a failure."""
 
 from __future__ import annotations
 

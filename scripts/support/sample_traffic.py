@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 BLOCK = 16  # tokens
 
-CHARS = 4  # characters that stand for a token
+CHARS = 4  # characters per token
 
 START = datetime(2026, 5, 1, 10, 0, 0, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ TOOLS = [
 
 @dataclass(frozen=True)
 class Turn:
-    """One message. A call stands for an assistant message that only calls a tool."""
+    """One message. A call is an assistant message that only calls a tool."""
 
     role: str
     text: str

@@ -248,5 +248,5 @@ def run_check(
 
 
 def recorded_requests(requests: int, seed: int) -> int:
-    """How many of the requests stand in the log: those that ask for a chat."""
+    """How many of the requests are in the log: those that ask for a chat."""
     return sum(plan(seed, n).target.startswith(b"/v1/chat/completions") for n in range(requests))

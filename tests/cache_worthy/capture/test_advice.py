@@ -10,7 +10,7 @@ import pytest
 from bare_http import Capture, Upstream
 from capture_traffic import CHAT, answers, send
 
-from cache_worthy.capture.short import short_answer
+from cache_worthy.capture.advice import short_answer
 
 Run = Callable[..., tuple[int, str, str]]
 
