@@ -18,22 +18,25 @@ from dataclasses import dataclass
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.family import CostMember
-from cache_worthy.advise.members import Member, agreed, answers, member
-from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
-from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
-from cache_worthy.advise.robustness import (
+from cache_worthy.advise.members import (
     BoundBand,
     CapacityBand,
     CeilingBand,
+    Member,
     PinBand,
     PolicyBand,
+    agreed,
+    answers,
     bound_bands,
     capacity_band,
     ceiling_band,
+    member,
     pin_band,
     policy_bands,
 )
+from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
 from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
 

@@ -15,32 +15,30 @@ from cache_worthy.measure.replays import BASELINE
 
 def _compare(document: Reader) -> Quantities:
     table, size = document.maybe("policy"), recommended(document)
-    if table is not None and size is not None:
-        rows = table.rows("rows")
-        for row in rows:
-            if row.integer("bytes") == size:
-                best = _cheapest(document, row, "cheapest, recommended")
-                yield POLICY, dataclasses.replace(best, answer="The cheapest policy there")
-                saves = row.number("saving_fraction")
-                yield POLICY, Quantity(f"saves against {BASELINE}", "share", saves)
-        for fraction in FRACTIONS:
-            at = [row for row in rows if abs((row.number("fraction") or 0) - fraction) < 1e-6]
-            yield from _at(document, fraction, at[-1] if at else None)
+    if table is None or size is None:
+        return
+    rows = table.rows("rows")
+    there = next((row for row in rows if row.integer("bytes") == size), None)
+    if there is not None:
+        name, answer = "cheapest, recommended", "The cheapest policy there"
+        yield POLICY, _cheapest(document, there, name=name, answer=answer)
+        saves = there.number("saving_fraction")
+        yield POLICY, Quantity(f"saves against {BASELINE}", "share", saves)
+    for fraction in FRACTIONS:
+        at = [row for row in rows if abs((row.number("fraction") or 0) - fraction) < 1e-6]
+        row = at[-1] if at else None
+        yield POLICY, _cheapest(document, row, name=f"cheapest at {fraction:.0%}")
+        cells = [] if row is None else row.rows("cells")
+        costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
+        yield POLICY, Quantity(f"{BASELINE} at {fraction:.0%}", "ratio", costs.get(BASELINE))
 
 
-def _at(document: Reader, fraction: float, row: Reader | None) -> Quantities:
-    """The quantities of one column of the table; None if there is no such column."""
-    yield POLICY, _cheapest(document, row, f"cheapest at {fraction:.0%}")
-    cells = [] if row is None else row.rows("cells")
-    costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
-    yield POLICY, Quantity(f"{BASELINE} at {fraction:.0%}", "ratio", costs.get(BASELINE))
-
-
-def _cheapest(document: Reader, row: Reader | None, name: str) -> Quantity:
+def _cheapest(document: Reader, row: Reader | None, *, name: str, answer: str = "") -> Quantity:
+    """The cheapest policy of a column of the table; None if there is no such column."""
     if row is None:
         return Quantity(name, "words", None)
     ties = _ties(document, row.integer("bytes"))
-    return Quantity(name, "words", row.text("best"), spread=ties)
+    return Quantity(name, "words", row.text("best"), spread=ties, answer=answer)
 
 
 def _ties(document: Reader, size: int) -> frozenset[str] | None:
