@@ -170,8 +170,7 @@ def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
             if (left and left.value) != (right and right.value):
                 effect = _CONSEQUENCES.get(name, "")
                 yield _differing(name.replace("_", " "), left, right, effect=effect)
-    samples = [d.maybe("sample") for d in (a, b)]
-    fractions = [None if s is None else s.maybe("fraction") for s in samples]
+    fractions = [d.maybe("sample", "fraction") for d in (a, b)]
     if any(f is not None for f in fractions):  # said of two equal ones too
         effect = "capacities, costs and policies are estimates, with the errors of their documents"
         yield _differing("sample", *fractions, effect=effect)
@@ -227,14 +226,7 @@ def _row(name: str, a: Quantity | None, b: Quantity | None) -> ComparedRow:
             change = two / one - 1
     if a is not None and b is not None and a.spread is not None and b.spread is not None:
         beyond = not _meet(a.spread, b.spread)
-    return ComparedRow(
-        name=name,
-        unit=here.unit,
-        a=one,
-        b=two,
-        change=change,
-        beyond=beyond,
-    )
+    return ComparedRow(name=name, unit=here.unit, a=one, b=two, change=change, beyond=beyond)
 
 
 def _meet(a: Spread, b: Spread) -> bool:
@@ -313,7 +305,7 @@ def on_curve(
 
 def _pins(a: Reader, b: Reader, cut: Sequence[str]) -> SharedPins:
     """Question 6 of both; ``cut`` names the options on blocks that differ."""
-    lists = [[] if (pin := d.maybe("pin")) is None else pin.rows("pins") for d in (a, b)]
+    lists = [d.some("pin", "pins") for d in (a, b)]
     comparable, reason = _comparable(a, b, cut)
     return SharedPins(
         comparable=comparable,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +19,7 @@ from cache_worthy.advise.policy_table import (
     measure_policies,
     preferring,
 )
-from cache_worthy.advise.recoverable import Recovery
+from cache_worthy.advise.recoverable import Recovery, measure_brackets, recovery_of
 from cache_worthy.advise.workload import Worth, judge
 from cache_worthy.measure.replays import Replays
 
@@ -349,28 +349,32 @@ def _verdict(best: str | None, tied: Sequence[str], flips: Sequence[str]) -> str
 
 
 def bound_bands(
-    recovery: Recovery,
-    others: Sequence[Answers],
-    again: Callable[[CostMember, PolicyTable], Recovery] | None,
+    context: Context, recovery: Recovery, others: Sequence[Answers], *, again: bool
 ) -> tuple[BoundBand, ...]:
     """By capacity, whether the word of question 4 holds.
 
     A schedule that pays exactly the compulsory cost loads no block twice, as every block costs
     something; it is then optimal under every cost function. The same holds for lru if it has
-    nothing to recover. Otherwise question 4 is asked ``again`` under every other member, unless
-    that takes too long (None).
+    nothing to recover. Otherwise question 4 is asked again under every other member, unless that
+    takes too long.
     """
     argued = [r.feasible_cost == recovery.compulsory_cost for r in recovery.rows]
     flips: list[list[str]] = [[] for _ in argued]
     asked = [n for n, known in enumerate(argued) if not known]
-    for other in others if again is not None and asked else ():
-        if other.table is not None and again is not None:
+    for other in others if again and asked else ():
+        if other.table is not None:
             rows = tuple(other.table.rows[n] for n in asked)
-            there = again(other.of, dataclasses.replace(other.table, rows=rows))
+            brackets = measure_brackets(
+                context,
+                other.of.cost.cumulative(context.forest.depth),
+                [row.blocks for row in rows],
+                about=f"sensitivity, {other.of.name}: ",
+            )
+            there = recovery_of(dataclasses.replace(other.table, rows=rows), brackets)
             for n, row in zip(asked, there.rows, strict=True):
                 if row.word != recovery.rows[n].word:
                     flips[n].append(other.of.name)
-    reach: BoundReach = "not recomputed" if again is None else "recomputed"
+    reach: BoundReach = "recomputed" if again else "not recomputed"
     return tuple(
         BoundBand(
             fraction=r.fraction,

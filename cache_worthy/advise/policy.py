@@ -7,18 +7,17 @@ import dataclasses
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
-from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
+from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, at_recommended
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 
 
 def _compare(document: Reader) -> Quantities:
-    table, size = document.maybe("policy"), recommended(document)
-    if table is None or size is None:
+    table = document.maybe("policy")
+    if table is None or document.maybe("capacity") is None:
         return
-    rows = table.rows("rows")
-    there = next((row for row in rows if row.integer("bytes") == size), None)
+    rows, there = table.rows("rows"), at_recommended(document, "policy", "rows")
     if there is not None:
         name, answer = "cheapest, recommended", "The cheapest policy there"
         yield POLICY, _cheapest(document, there, name=name, answer=answer)
@@ -43,10 +42,8 @@ def _cheapest(document: Reader, row: Reader | None, *, name: str, answer: str = 
 
 def _ties(document: Reader, size: int) -> frozenset[str] | None:
     """Policies that are cheapest under some cost function of the band, at one capacity."""
-    band = document.maybe("band")
-    if band is None or band.maybe("policy") is None:
-        return None
-    for row in band.rows("policy"):
+    rows = [] if document.maybe("band", "policy") is None else document.some("band", "policy")
+    for row in rows:
         if row.integer("bytes") == size:
             if row.maybe("best") is not None:
                 return frozenset({row.text("best")})

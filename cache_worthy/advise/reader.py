@@ -37,10 +37,19 @@ class Reader:
             here = Reader(self.file, here.value[name], place)
         return here
 
-    def maybe(self, name: str) -> Reader | None:
-        """A field; None if it is null or missing."""
-        there = isinstance(self.value, dict) and self.value.get(name) is not None
-        return self.get(name) if there else None
+    def maybe(self, *names: str) -> Reader | None:
+        """A field, possibly nested; None if it is null or missing."""
+        here = self
+        for name in names:
+            if not isinstance(here.value, dict) or here.value.get(name) is None:
+                return None
+            here = here.get(name)
+        return here
+
+    def some(self, name: str, rows: str) -> list[Reader]:
+        """The elements of a list in a field; none if the field is null or missing."""
+        here = self.maybe(name)
+        return [] if here is None else here.rows(rows)
 
     def _typed(self, kind: type[T], expected: str) -> T:
         value = self.value
@@ -57,8 +66,8 @@ class Reader:
     def rows(self, name: str) -> list[Reader]:
         """The elements of a list."""
         found = self.get(name)
-        elements = found._typed(list, "a list")
-        return [Reader(self.file, v, f"{found.place}.{n}") for n, v in enumerate(elements)]
+        values = found._typed(list, "a list")
+        return [Reader(self.file, v, f"{found.place}.{n}") for n, v in enumerate(values)]
 
     def integer(self, *names: str) -> int:
         """An integer."""

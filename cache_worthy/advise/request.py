@@ -61,7 +61,7 @@ def requested(
         model=load_model(model) if isinstance(model, str) else model,
         capacity=capacity.in_bytes,
         own_policies=_own(policy),
-        top_pins=pins,
+        pins=pins,
         skip=left_out,
         sample=sample,
         show_text=show_text,
