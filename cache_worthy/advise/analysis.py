@@ -160,7 +160,6 @@ def analyze(
         chars_per_token=log.chars_per_token,
         capacity_bytes=context.chosen,
         own_policies=tuple(options.own_policies),
-        pins=options.top_pins,
         skip=tuple(sorted(_skipped(context, results))),
     )
     read = _from(

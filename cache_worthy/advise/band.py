@@ -12,28 +12,30 @@ re-priced result equals a replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.family import CostMember
-from cache_worthy.advise.members import Member, agreed, answers, member
-from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies, PolicyTable
-from cache_worthy.advise.quantity import nothing
-from cache_worthy.advise.recoverable import Brackets, Recovery, measure_brackets, recovery_of
-from cache_worthy.advise.robustness import (
+from cache_worthy.advise.members import (
     BoundBand,
     CapacityBand,
     CeilingBand,
+    Member,
     PinBand,
     PolicyBand,
+    agreed,
+    answers,
     bound_bands,
     capacity_band,
     ceiling_band,
+    member,
     pin_band,
     policy_bands,
 )
+from cache_worthy.advise.policy_table import WORTH_CHANGING, Policies
+from cache_worthy.advise.quantity import nothing
+from cache_worthy.advise.recoverable import Bracket, recovery_of
 from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import Replays
 
@@ -75,7 +77,7 @@ def band(
     context: Context,
     curve: CapacityCurve | None,
     policies: Policies | None,
-    brackets: Brackets | None,
+    brackets: Sequence[Bracket] | None,
 ) -> Band:
     """The answers under every cost function; only the ceiling if question 1 ends the run.
 
@@ -99,7 +101,7 @@ def band(
     table = None if asked is None else agreed(asked, theirs)
     shown = tuple(member(there, table) for there in found)
     recovery = None if asked is None or brackets is None else recovery_of(asked, brackets)
-    again = _question_4(context) if len(context.paths) <= RECOMPUTE_REQUESTS else None
+    again = len(context.paths) <= RECOMPUTE_REQUESTS
     return Band(
         threshold=WORTH_CHANGING,
         replays=count,
@@ -107,18 +109,6 @@ def band(
         ceiling=ceiling_band(shown),
         capacity=capacity_band([there.curve for there in found if there.curve is not None], shown),
         policy=None if table is None else policy_bands(table, theirs, shown),
-        bound=None if recovery is None else bound_bands(recovery, found[1:], again),
+        bound=None if recovery is None else bound_bands(context, recovery, found[1:], again=again),
         pin=None if table is None else pin_band(shown),
     )
-
-
-def _question_4(context: Context) -> Callable[[CostMember, PolicyTable], Recovery]:
-    """Question 4 under another cost function, at the capacities of its own table."""
-
-    def again(of: CostMember, table: PolicyTable) -> Recovery:
-        costs = of.cost.cumulative(context.forest.depth)
-        blocks = [row.blocks for row in table.rows]
-        brackets = measure_brackets(context, costs, blocks, about=f"sensitivity, {of.name}: ")
-        return recovery_of(table, brackets)
-
-    return again

@@ -64,14 +64,13 @@ class CapacityCurve:
 
 
 def _compare(document: Reader) -> Quantities:
-    curve, band = document.maybe("capacity"), document.maybe("band")
+    curve, band = document.maybe("capacity"), document.maybe("band", "capacity")
     name, answer = "recommended", "The memory to give"
     if curve is None:
         yield CAPACITY, Quantity(name, "words", "not worth caching", answer=answer)
         return
     size, cost = curve.integer("recommended_bytes"), curve.number("recommended_cost_ratio")
-    across = None if band is None else band.maybe("capacity")
-    ends = [] if across is None else [across.number("low_bytes"), across.number("high_bytes")]
+    ends = [] if band is None else [band.number("low_bytes"), band.number("high_bytes")]
     of_halves = halves(document, "recommended_bytes")
     yield (
         CAPACITY,
@@ -86,8 +85,7 @@ def _compare(document: Reader) -> Quantities:
 
 def _estimates(document: Reader, curve: Reader, cost: float | None) -> tuple[float, ...]:
     """The ends of the error interval of the recommended point, if it is estimated from a sample."""
-    sample = document.maybe("sample")
-    points = [] if sample is None else sample.rows("curve")
+    points = document.some("sample", "curve")
     index = curve.integer("recommended_index")
     if cost is None or not 0 <= index < len(points):
         return ()

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from cache_worthy.advise import sections
 from cache_worthy.advise.quantity import TITLES, Quantity, Spread, Unit
 from cache_worthy.advise.reader import Reader
-from cache_worthy.advise.shared_pins import SharedPins, shared_pins
 from cache_worthy.numbers import gib, ratio, shown
 
 
@@ -79,6 +78,32 @@ class Crossed:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedPin:
+    """A prefix in both lists of question 6; ranks start at 0."""
+
+    block: str
+    rank_a: int
+    rank_b: int
+    references_a: int
+    references_b: int
+    protected_fraction_a: float
+    protected_fraction_b: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPins:
+    """Question 6 of both."""
+
+    comparable: bool
+    """Whether equal block ids mean equal prefixes."""
+    reason: str
+    """Why, or why not."""
+    listed_a: int
+    listed_b: int
+    shared: tuple[SharedPin, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Both analyses."""
 
@@ -112,7 +137,7 @@ def compare(a: Reader, b: Reader) -> Comparison:
         changes=tuple(_changes(compared, [one, two])),
         sections=compared,
         crossed=(*_crossed(a, b, of=("A", "B")), *_crossed(b, a, of=("B", "A"))),
-        pins=shared_pins(a, b, cut),
+        pins=_pins(a, b, cut),
     )
 
 
@@ -145,8 +170,7 @@ def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
             if (left and left.value) != (right and right.value):
                 effect = _CONSEQUENCES.get(name, "")
                 yield _differing(name.replace("_", " "), left, right, effect=effect)
-    samples = [d.maybe("sample") for d in (a, b)]
-    fractions = [None if s is None else s.maybe("fraction") for s in samples]
+    fractions = [d.maybe("sample", "fraction") for d in (a, b)]
     if any(f is not None for f in fractions):  # said of two equal ones too
         effect = "capacities, costs and policies are estimates, with the errors of their documents"
         yield _differing("sample", *fractions, effect=effect)
@@ -202,14 +226,7 @@ def _row(name: str, a: Quantity | None, b: Quantity | None) -> ComparedRow:
             change = two / one - 1
     if a is not None and b is not None and a.spread is not None and b.spread is not None:
         beyond = not _meet(a.spread, b.spread)
-    return ComparedRow(
-        name=name,
-        unit=here.unit,
-        a=one,
-        b=two,
-        change=change,
-        beyond=beyond,
-    )
+    return ComparedRow(name=name, unit=here.unit, a=one, b=two, change=change, beyond=beyond)
 
 
 def _meet(a: Spread, b: Spread) -> bool:
@@ -284,3 +301,52 @@ def on_curve(
     if not below or not around:
         return None, None
     return min(around), max(around)
+
+
+def _pins(a: Reader, b: Reader, cut: Sequence[str]) -> SharedPins:
+    """Question 6 of both; ``cut`` names the options on blocks that differ."""
+    lists = [d.some("pin", "pins") for d in (a, b)]
+    comparable, reason = _comparable(a, b, cut)
+    return SharedPins(
+        comparable=comparable,
+        reason=reason,
+        listed_a=len(lists[0]),
+        listed_b=len(lists[1]),
+        shared=tuple(_shared(*lists)) if comparable else (),
+    )
+
+
+def _comparable(a: Reader, b: Reader, cut: Sequence[str]) -> tuple[bool, str]:
+    """Whether equal block ids mean equal prefixes, and why."""
+    if cut:
+        return False, f"prompts were cut otherwise ({', '.join(cut)})"
+    if all(_hashed(d.get("input")) for d in (a, b)):
+        return True, "block ids are hashes of the prompts' beginnings"
+    if a.text("input", "sha256") == b.text("input", "sha256"):
+        return True, "block ids are those of one log"
+    return False, "block ids are each log's own, not of what was in the prompt"
+
+
+def _hashed(log: Reader) -> bool:
+    """Whether the blocks were cut from prompts, so that an id is a hash of its prefix."""
+    return any(log.get(name).value is not None for name in ("chars_per_block", "tokenizer"))
+
+
+def _shared(a: Sequence[Reader], b: Sequence[Reader]) -> Iterator[SharedPin]:
+    ranks = {_identity(pin): rank for rank, pin in enumerate(b)}
+    for rank, pin in enumerate(a):
+        other = ranks.get(_identity(pin))
+        if other is not None:
+            yield SharedPin(
+                block=str(pin.get("last_block_id").value),
+                rank_a=rank,
+                rank_b=other,
+                references_a=pin.integer("references"),
+                references_b=b[other].integer("references"),
+                protected_fraction_a=pin.number("protected_fraction") or 0.0,
+                protected_fraction_b=b[other].number("protected_fraction") or 0.0,
+            )
+
+
+def _identity(pin: Reader) -> str:
+    return repr(pin.get("last_block_id").value)

@@ -34,7 +34,7 @@ class Options:
     """The shipped policies to compare."""
     own_policies: Mapping[str, Callable[[], EvictionPolicy]] = field(default_factory=dict)
     """Factories of the user's policies by display name."""
-    top_pins: int = 5
+    pins: int = 5
     skip: frozenset[str] = frozenset()
     """Sections to leave out, by their names in ``sections.SECTIONS``."""
     cost_curve: CostCurve | None = None

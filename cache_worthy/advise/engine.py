@@ -8,47 +8,19 @@ server: `cache_worthy.sim.sglang.versions`, the engines' documentation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cache_worthy.advise import sglang, vllm
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.memory import Memory, measure_memory
-from cache_worthy.advise.offer import EngineOption, Offer
+from cache_worthy.advise.memory import measure_memory
+from cache_worthy.advise.offer import EngineAdvice, EngineOption, Offer
 from cache_worthy.advise.policy_table import Policies, PolicyRow
 from cache_worthy.advise.quantity import POLICY, Quantities, Quantity
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import Workload, share
 
-
-@dataclass(frozen=True, slots=True)
-class EngineAdvice:
-    """What to do on one server."""
-
-    engine: str
-    server: str
-    """The version whose options these are."""
-    options: tuple[EngineOption, ...]
-    """The default first."""
-    at: int
-    """Index of the capacity that the verdict is about: the user's, else the recommended one."""
-    best: str
-    """Label of the option to run."""
-    saving_cost: int
-    """FLOPs that it saves there against the default."""
-    saving_fraction: float
-    """Of the default's total recompute."""
-    verdict: str
-    """In words."""
-    type_this: str | None
-    """The exact options for the command line, or None if there is nothing to set."""
-    memory: Memory
-    pins: str
-    """Whether and how this server can pin a prefix, in words."""
-    tail_cost_ratio: float | None
-    """vLLM: recompute in an unlimited cache with full blocks only, over the same with partial last
-    blocks; the report says so above `TAILS_MATTER`. None for other servers."""
+_SERVERS = {"sglang": (sglang.offers, sglang.choose), "vllm": (vllm.offers, vllm.choose)}
 
 
 def _compare(document: Reader) -> Quantities:
@@ -71,37 +43,24 @@ def engine(
     name, policy_rows = context.options.engine, policies.table.rows
     if name == "generic":
         return None
-    server = sglang if name == "sglang" else vllm
-    offers = server.offers(context)
+    offered, choose = _SERVERS[name]
+    offers = offered(context)
     options = tuple(
         _option(context, offer, policy_rows, default=not n) for n, offer in enumerate(offers)
     )
     at = [row.bytes for row in policy_rows].index(policies.chosen)
-    choice = server.choose(context, offers, options=options, at=at)
-    return EngineAdvice(
-        engine=name,
-        server=choice.server,
-        options=options,
-        at=at,
-        best=choice.best,
-        saving_cost=choice.saving_cost,
-        saving_fraction=choice.saving_fraction,
-        verdict=choice.verdict,
-        type_this=choice.type_this,
-        memory=measure_memory(
-            name,
-            context.size,
-            recommended=curve.recommended_bytes,
-            floor=workload.floor_bytes,
-            asked=context.chosen,
-            longest=max(
-                (r.input_length + (r.output_length or 0) for r in context.log.requests), default=0
-            ),
-            gpu_gib=context.options.gpu_gib,
+    memory = measure_memory(
+        name,
+        context.size,
+        recommended=curve.recommended_bytes,
+        floor=workload.floor_bytes,
+        asked=context.chosen,
+        longest=max(
+            (r.input_length + (r.output_length or 0) for r in context.log.requests), default=0
         ),
-        pins=choice.pins,
-        tail_cost_ratio=choice.tail_cost_ratio,
+        gpu_gib=context.options.gpu_gib,
     )
+    return choose(context, offers, options=options, at=at, memory=memory)
 
 
 def _option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cache_worthy.advise.memory import Memory
 from cache_worthy.sim.outcome import Outcome
 
 
@@ -39,14 +40,29 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What to run, and what it saves against the default: fields of ``EngineAdvice``."""
+class EngineAdvice:
+    """What to do on one server."""
 
+    engine: str
     server: str
+    """The version whose options these are."""
+    options: tuple[EngineOption, ...]
+    """The default first."""
+    at: int
+    """Index of the capacity that the verdict is about: the user's, else the recommended one."""
     best: str
+    """Label of the option to run."""
+    saving_cost: int
+    """FLOPs that it saves there against the default."""
+    saving_fraction: float
+    """Of the default's total recompute."""
     verdict: str
+    """In words."""
     type_this: str | None
+    """The exact options for the command line, or None if there is nothing to set."""
+    memory: Memory
     pins: str
-    saving_cost: int = 0
-    saving_fraction: float = 0.0
-    tail_cost_ratio: float | None = None
+    """Whether and how this server can pin a prefix, in words."""
+    tail_cost_ratio: float | None
+    """vLLM: recompute in an unlimited cache with full blocks only, over the same with partial last
+    blocks; the report says so above `TAILS_MATTER`. None for other servers."""

@@ -59,7 +59,7 @@ class Pins:
 @Section("pin", needs=("workload",), title="Pin", place=130, compare=nothing)
 def pin(context: Context, workload: Workload) -> Pins:
     """Question 6."""
-    return measure_pins(context.replays, context.options.top_pins)
+    return measure_pins(context.replays, context.options.pins)
 
 
 def node_protection(forest: Forest, costs: list[int]) -> dict[int, int]:

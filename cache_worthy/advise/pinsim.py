@@ -103,7 +103,7 @@ def pinsim(context: Context, pins: Pins, policies: Policies) -> PinSim:
         If a pinned block was computed twice, or the pinned blocks save more than the ceiling.
     """
     replays, forest, capacity = context.replays, context.forest, policies.chosen
-    nodes = top_prefixes(node_protection(forest, replays.costs), context.options.top_pins)
+    nodes = top_prefixes(node_protection(forest, replays.costs), context.options.pins)
     held, depths = hold(forest, nodes)
     need = held_floor(forest, held, depths=depths, size_fn=replays.size)
     policy = pin_policy(replays)

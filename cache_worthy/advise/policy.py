@@ -7,48 +7,43 @@ import dataclasses
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import FRACTIONS, Policies, PolicyTable, preferring
-from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, recommended
+from cache_worthy.advise.quantity import POLICY, Quantities, Quantity, at_recommended
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
 from cache_worthy.measure.replays import BASELINE
 
 
 def _compare(document: Reader) -> Quantities:
-    table, size = document.maybe("policy"), recommended(document)
-    if table is not None and size is not None:
-        rows = table.rows("rows")
-        for row in rows:
-            if row.integer("bytes") == size:
-                best = _cheapest(document, row, "cheapest, recommended")
-                yield POLICY, dataclasses.replace(best, answer="The cheapest policy there")
-                saves = row.number("saving_fraction")
-                yield POLICY, Quantity(f"saves against {BASELINE}", "share", saves)
-        for fraction in FRACTIONS:
-            at = [row for row in rows if abs((row.number("fraction") or 0) - fraction) < 1e-6]
-            yield from _at(document, fraction, at[-1] if at else None)
+    table = document.maybe("policy")
+    if table is None or document.maybe("capacity") is None:
+        return
+    rows, there = table.rows("rows"), at_recommended(document, "policy", "rows")
+    if there is not None:
+        name, answer = "cheapest, recommended", "The cheapest policy there"
+        yield POLICY, _cheapest(document, there, name=name, answer=answer)
+        saves = there.number("saving_fraction")
+        yield POLICY, Quantity(f"saves against {BASELINE}", "share", saves)
+    for fraction in FRACTIONS:
+        at = [row for row in rows if abs((row.number("fraction") or 0) - fraction) < 1e-6]
+        row = at[-1] if at else None
+        yield POLICY, _cheapest(document, row, name=f"cheapest at {fraction:.0%}")
+        cells = [] if row is None else row.rows("cells")
+        costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
+        yield POLICY, Quantity(f"{BASELINE} at {fraction:.0%}", "ratio", costs.get(BASELINE))
 
 
-def _at(document: Reader, fraction: float, row: Reader | None) -> Quantities:
-    """The quantities of one column of the table; None if there is no such column."""
-    yield POLICY, _cheapest(document, row, f"cheapest at {fraction:.0%}")
-    cells = [] if row is None else row.rows("cells")
-    costs = {cell.text("policy"): cell.number("cost_ratio") for cell in cells}
-    yield POLICY, Quantity(f"{BASELINE} at {fraction:.0%}", "ratio", costs.get(BASELINE))
-
-
-def _cheapest(document: Reader, row: Reader | None, name: str) -> Quantity:
+def _cheapest(document: Reader, row: Reader | None, *, name: str, answer: str = "") -> Quantity:
+    """The cheapest policy of a column of the table; None if there is no such column."""
     if row is None:
         return Quantity(name, "words", None)
     ties = _ties(document, row.integer("bytes"))
-    return Quantity(name, "words", row.text("best"), spread=ties)
+    return Quantity(name, "words", row.text("best"), spread=ties, answer=answer)
 
 
 def _ties(document: Reader, size: int) -> frozenset[str] | None:
     """Policies that are cheapest under some cost function of the band, at one capacity."""
-    band = document.maybe("band")
-    if band is None or band.maybe("policy") is None:
-        return None
-    for row in band.rows("policy"):
+    rows = [] if document.maybe("band", "policy") is None else document.some("band", "policy")
+    for row in rows:
         if row.integer("bytes") == size:
             if row.maybe("best") is not None:
                 return frozenset({row.text("best")})

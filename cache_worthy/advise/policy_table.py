@@ -88,13 +88,16 @@ def policy_table(context: Context, workload: Workload, curve: CapacityCurve) -> 
         room = gpu_room(options.model, options.gpu_gib)
         if workload.floor_bytes <= room < curve.recommended_bytes:
             yours = room
-    capacities = table_capacities(
-        replays.least,
-        workload.working_set_bytes,
-        curve.recommended_bytes,
-        yours=yours,
-        least="floor" if replays.least == workload.floor_bytes else "least answered",
-    )
+    floor = replays.least
+    labels = {floor: ["floor" if floor == workload.floor_bytes else "least answered"]}
+    for fraction in FRACTIONS:
+        capacity = int(fraction * workload.working_set_bytes)
+        if capacity > floor:
+            labels.setdefault(capacity, [])
+    labels.setdefault(curve.recommended_bytes, []).append("recommended")
+    if yours is not None:
+        labels.setdefault(yours, []).append("yours")
+    capacities = [(c, ", ".join(labels[c])) for c in sorted(labels)]
     return Policies(
         table=measure_policies(replays, capacities, context.step),
         yours=yours,
@@ -114,29 +117,6 @@ def preferring(row: PolicyRow, best: str | None, own: Sequence[str]) -> PolicyRo
         return row
     verdict = _saves(best, own, fraction=row.saving_fraction, cost=row.saving_cost)
     return dataclasses.replace(row, best=best, verdict=verdict)
-
-
-def table_capacities(
-    floor: int,
-    working_set: int,
-    recommended: int,
-    *,
-    yours: int | None,
-    least: str = "floor",
-) -> list[tuple[int, str]]:
-    """Capacities of the table from the floor up, with their labels.
-
-    ``least`` is the label of the least.
-    """
-    labels: dict[int, list[str]] = {floor: [least]}
-    for fraction in FRACTIONS:
-        capacity = int(fraction * working_set)
-        if capacity > floor:
-            labels.setdefault(capacity, [])
-    labels.setdefault(recommended, []).append("recommended")
-    if yours is not None:
-        labels.setdefault(yours, []).append("yours")
-    return [(c, ", ".join(labels[c])) for c in sorted(labels)]
 
 
 def measure_policies(

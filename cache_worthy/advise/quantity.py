@@ -85,15 +85,13 @@ def spread(value: float | None, *others: Iterable[float | None]) -> tuple[float,
 
 def halves(document: Reader, name: str) -> list[float | None]:
     """A value for each half of the log."""
-    splits = document.maybe("splits")
-    parts = [] if splits is None else splits.rows("parts")
+    parts = document.some("splits", "parts")
     return [part.number(name) for part in parts if part.text("name").startswith("half")]
 
 
 def members(document: Reader, name: str) -> list[float | None]:
     """A value under each cost function of the sensitivity band."""
-    band = document.maybe("band")
-    return [] if band is None else [member.number(name) for member in band.rows("members")]
+    return [member.number(name) for member in document.some("band", "members")]
 
 
 def recommended(document: Reader) -> int | None:
@@ -104,6 +102,6 @@ def recommended(document: Reader) -> int | None:
 
 def at_recommended(document: Reader, section: str, rows: str) -> Reader | None:
     """The row of a section at the recommended capacity; None if there is none."""
-    here, size = document.maybe(section), recommended(document)
-    found = [] if here is None else here.rows(rows)
+    size = recommended(document)
+    found = document.some(section, rows)
     return next((row for row in found if row.integer("bytes") == size), None)

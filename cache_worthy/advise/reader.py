@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from cache_worthy.documents import schema_id
 from cache_worthy.errors import UsageError
+
+T = TypeVar("T")
 
 LARGEST = 10**30
 """No figure of a document is larger: FLOPs of a log are below 1e25."""
@@ -34,53 +37,53 @@ class Reader:
             here = Reader(self.file, here.value[name], place)
         return here
 
-    def maybe(self, name: str) -> Reader | None:
-        """A field; None if it is null or missing."""
-        there = isinstance(self.value, dict) and self.value.get(name) is not None
-        return self.get(name) if there else None
+    def maybe(self, *names: str) -> Reader | None:
+        """A field, possibly nested; None if it is null or missing."""
+        here = self
+        for name in names:
+            if not isinstance(here.value, dict) or here.value.get(name) is None:
+                return None
+            here = here.get(name)
+        return here
+
+    def some(self, name: str, rows: str) -> list[Reader]:
+        """The elements of a list in a field; none if the field is null or missing."""
+        here = self.maybe(name)
+        return [] if here is None else here.rows(rows)
+
+    def _typed(self, kind: type[T], expected: str) -> T:
+        value = self.value
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self._wrong(self.place, expected)
+        if isinstance(value, int | float) and abs(value) > LARGEST:
+            raise self._wrong(self.place, f"a number of at most {LARGEST:.0e}")
+        return value
 
     def names(self) -> list[str]:
         """The names of an object's fields."""
-        if not isinstance(self.value, dict):
-            raise self._wrong(self.place, "an object")
-        return list(self.value)
+        return list(self._typed(dict, "an object"))
 
     def rows(self, name: str) -> list[Reader]:
         """The elements of a list."""
         found = self.get(name)
-        if not isinstance(found.value, list):
-            raise self._wrong(found.place, "a list")
-        return [Reader(self.file, v, f"{found.place}.{n}") for n, v in enumerate(found.value)]
+        values = found._typed(list, "a list")
+        return [Reader(self.file, v, f"{found.place}.{n}") for n, v in enumerate(values)]
 
     def integer(self, *names: str) -> int:
         """An integer."""
-        found = self.get(*names)
-        if type(found.value) is not int:
-            raise self._wrong(found.place, "an integer")
-        found.bounded(found.value)
-        return found.value
+        return self.get(*names)._typed(int, "an integer")
 
     def number(self, *names: str) -> float | None:
         """A number, or null."""
         found = self.get(*names)
         if found.value is None:
             return None
-        if isinstance(found.value, bool) or not isinstance(found.value, int | float):
-            raise self._wrong(found.place, "a number or null")
-        found.bounded(found.value)
-        return found.value
-
-    def bounded(self, value: float) -> None:
-        """Refuse numbers that no analysis writes."""
-        if abs(value) > LARGEST:
-            raise self._wrong(self.place, f"a number of at most {LARGEST:.0e}")
+        kind = int if isinstance(found.value, int) else float
+        return found._typed(kind, "a number or null")
 
     def text(self, *names: str) -> str:
         """A string."""
-        found = self.get(*names)
-        if not isinstance(found.value, str):
-            raise self._wrong(found.place, "a string")
-        return found.value
+        return self.get(*names)._typed(str, "a string")
 
 
 def read_document(file: str) -> Reader:

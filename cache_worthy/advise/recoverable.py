@@ -101,22 +101,15 @@ class Bracket:
     solver: str
 
 
-@dataclass(frozen=True, slots=True)
-class Brackets:
-    """The optimum at every capacity of the policy table."""
-
-    rows: tuple[Bracket, ...]
-
-
 @Section("recoverable", needs=("policy_table",), shown=False)
-def recoverable(context: Context, policies: Policies) -> Brackets:
+def recoverable(context: Context, policies: Policies) -> tuple[Bracket, ...]:
     """Bracket the optimum at every capacity of the policy table."""
     return measure_brackets(context, context.costs, [row.blocks for row in policies.table.rows])
 
 
 def measure_brackets(
     context: Context, costs: Sequence[int], blocks: Sequence[int], *, about: str = ""
-) -> Brackets:
+) -> tuple[Bracket, ...]:
     """Bracket the optimum at every capacity.
 
     ``costs`` are cumulative by depth; ``about`` is a prefix of the progress messages.
@@ -142,7 +135,7 @@ def measure_brackets(
         label=lambda item: f"lower bound at capacity {blocks.index(item) + 1}/{len(blocks)}",
     )
     workers.forget(shared)
-    return Brackets(tuple(found))
+    return tuple(found)
 
 
 def _bracket(
@@ -185,7 +178,7 @@ def _compare(document: Reader) -> Quantities:
     skip="question 4: the certified lower bound",
     compare=_compare,
 )
-def bound(context: Context, table: PolicyTable, brackets: Brackets) -> Recovery:
+def bound(context: Context, table: PolicyTable, brackets: Sequence[Bracket]) -> Recovery:
     """How much any policy could still recover at every capacity of the table.
 
     In a tie, the policy is named that question 5 names.
@@ -193,9 +186,9 @@ def bound(context: Context, table: PolicyTable, brackets: Brackets) -> Recovery:
     return recovery_of(table, brackets)
 
 
-def recovery_of(table: PolicyTable, brackets: Brackets) -> Recovery:
+def recovery_of(table: PolicyTable, brackets: Sequence[Bracket]) -> Recovery:
     """Question 4, from the costs of the policies and the brackets of the optimum."""
-    rows = tuple(_split(*pair) for pair in zip(table.rows, brackets.rows, strict=True))
+    rows = tuple(_split(*pair) for pair in zip(table.rows, brackets, strict=True))
     return Recovery(rule=RULE, compulsory_cost=table.compulsory_cost, rows=rows)
 
 

@@ -70,7 +70,7 @@ def requested(
         capacity=capacity.in_bytes,
         shipped=shipped,
         own_policies=own,
-        top_pins=pins,
+        pins=pins,
         skip=left_out,
         sample=sample,
         show_text=show_text,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.offer import Choice, EngineOption, Offer
+from cache_worthy.advise.memory import Memory
+from cache_worthy.advise.offer import EngineAdvice, EngineOption, Offer
 from cache_worthy.advise.policy_table import WORTH_CHANGING
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.outcome import Outcome
@@ -78,35 +79,43 @@ def _median_growth(prompts: Sequence[Sequence[int]]) -> int:
 
 
 def choose(
-    context: Context, offers: Sequence[Offer], *, options: Sequence[EngineOption], at: int
-) -> Choice:
+    context: Context,
+    offers: Sequence[Offer],
+    *,
+    options: tuple[EngineOption, ...],
+    at: int,
+    memory: Memory,
+) -> EngineAdvice:
     """The option that is cheapest at a capacity and saves enough to change, else the default."""
-    server = server_of(context)
-    default = options[0]
+    server, default = server_of(context), options[0]
     best = min(options, key=lambda o: o.total_cost[at])
     base = default.total_cost[at]
     saving = base - best.total_cost[at]
     part = saving / base if base else 0.0
-    label = f"{server.label} (read: {server.source})"
+    verdict = (
+        f"{best.label} saves {part:.2%} of total recompute vs {default.label} "
+        f"({saving:.3e} FLOPs) on this log at this capacity."
+    )
     if part < WORTH_CHANGING:
         gain = f" The best other option saves {part:.2%}." if saving > 0 else ""
-        return Choice(
-            server=label,
-            best=default.label,
-            verdict=f"keep the default: no other option saves {WORTH_CHANGING:.0%} of the recompute "
-            f"on this log.{gain}",
-            type_this=default.flag,
-            pins=pins_text(server),
+        verdict = (
+            f"keep the default: no other option saves {WORTH_CHANGING:.0%} of the recompute "
+            f"on this log.{gain}"
         )
-    return Choice(
-        server=label,
+        best, saving, part = default, 0, 0.0
+    return EngineAdvice(
+        engine="sglang",
+        server=f"{server.label} (read: {server.source})",
+        options=options,
+        at=at,
         best=best.label,
-        verdict=f"{best.label} saves {part:.2%} of total recompute vs {default.label} "
-        f"({saving:.3e} FLOPs) on this log at this capacity.",
-        type_this=best.flag,
-        pins=pins_text(server),
         saving_cost=saving,
         saving_fraction=part,
+        verdict=verdict,
+        type_this=best.flag,
+        memory=memory,
+        pins=pins_text(server),
+        tail_cost_ratio=None,
     )
 
 

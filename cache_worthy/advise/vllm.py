@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.advise.context import Context
-from cache_worthy.advise.memory import VLLM_BLOCK_TOKENS
-from cache_worthy.advise.offer import Choice, EngineOption, Offer
+from cache_worthy.advise.memory import VLLM_BLOCK_TOKENS, Memory
+from cache_worthy.advise.offer import EngineAdvice, EngineOption, Offer
 from cache_worthy.advise.workload import share
 from cache_worthy.logs.log import Log
 from cache_worthy.sim.outcome import Outcome
@@ -41,8 +41,13 @@ def offers(context: Context) -> list[Offer]:
 
 
 def choose(
-    context: Context, offers: Sequence[Offer], *, options: Sequence[EngineOption], at: int
-) -> Choice:
+    context: Context,
+    offers: Sequence[Offer],
+    *,
+    options: tuple[EngineOption, ...],
+    at: int,
+    memory: Memory,
+) -> EngineAdvice:
     """There is nothing to choose; the verdict tells what caching full blocks only costs."""
     everything = context.forest.distinct
     dropped, kept = (
@@ -60,11 +65,17 @@ def choose(
             f"blocks only: even with room for everything that costs {tails:.1f}x the recompute."
             + _smaller_blocks(context.log)
         )
-    return Choice(
+    return EngineAdvice(
+        engine="vllm",
         server="vLLM, v1 engine",
+        options=options,
+        at=at,
         best=options[0].label,
+        saving_cost=0,
+        saving_fraction=0.0,
         verdict=verdict,
         type_this=None,
+        memory=memory,
         pins=PINS,
         tail_cost_ratio=tails,
     )

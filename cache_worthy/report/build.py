@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cache_worthy.advise import sections
 from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recovery
 from cache_worthy.advise.workload import Workload, Worth

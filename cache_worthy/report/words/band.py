@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.members import CapacityBand, PolicyBand
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import WORTH_CHANGING
-from cache_worthy.advise.robustness import CapacityBand, PolicyBand
 from cache_worthy.numbers import between, gib, percent, ratio
 from cache_worthy.report.charts import Interval, IntervalChart
 from cache_worthy.report.model import Column, Facts, Figure, Prose, Words, table

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.capacity import CapacityCurve
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.recoverable import Recovery
 from cache_worthy.advise.sample import SampleReport

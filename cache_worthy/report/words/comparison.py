@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cache_worthy.advise.comparison import ComparedRow, ComparedSection, Comparison
-from cache_worthy.advise.shared_pins import SharedPins
+from cache_worthy.advise.comparison import ComparedRow, ComparedSection, Comparison, SharedPins
 from cache_worthy.numbers import counted, gib, percent, shown
 from cache_worthy.report.model import Column, Facts, Part, Prose, Section, table
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
-from cache_worthy.advise.engine import EngineAdvice
 from cache_worthy.advise.memory import Memory
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyTable
 from cache_worthy.advise.vllm import TAILS_MATTER
 from cache_worthy.numbers import gib, gib_short, percent

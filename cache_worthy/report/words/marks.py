@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.advise.band import Band
+from cache_worthy.advise.members import BoundBand, PolicyBand
 from cache_worthy.advise.policy_table import PolicyRow
-from cache_worthy.advise.robustness import BoundBand, PolicyBand
 from cache_worthy.numbers import between, percent
 
 HOLDS = "holds across the band"

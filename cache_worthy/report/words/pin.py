@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.pin import Pins
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.model import Answer, Cell, Prose, Words, table

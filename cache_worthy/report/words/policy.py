@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyRow, PolicyTable
 from cache_worthy.advise.sample import SampleReport
 from cache_worthy.numbers import gib_short, percent, ratio

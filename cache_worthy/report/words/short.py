@@ -6,7 +6,7 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.capacity import CapacityCurve
 from cache_worthy.advise.causes import Causes
-from cache_worthy.advise.engine import EngineAdvice
+from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.pin import Pins
 from cache_worthy.advise.pinsim import PinSim
 from cache_worthy.advise.policy_table import WORTH_CHANGING, PolicyRow, PolicyTable

@@ -39,7 +39,7 @@ def measured(
     blocks: int,
     own: dict[str, type[EvictionPolicy]] | None = None,
 ) -> tuple[PinSim, Pins]:
-    context = context_of(paths, options=Options(top_pins=top, own_policies=own or {}))
+    context = context_of(paths, options=Options(pins=top, own_policies=own or {}))
     pins = measure_pins(context.replays, top)
     sim = pinsim.measure(context, pins, policies_at(context, chosen=blocks * BLOCK))
     return sim, pins
@@ -151,7 +151,7 @@ def test_a_lower_ceiling_is_refused() -> None:
     """The check of the pinned blocks' gain bites."""
     paths: Paths = [(1, 2), (3, 4), (5, 6), (1, 2), (1, 7)]
     sim, pins = measured(paths, 1, 3)
-    context = context_of(paths, options=Options(top_pins=1))
+    context = context_of(paths, options=Options(pins=1))
     assert sim.gain is not None
     wrong = dataclasses.replace(pins, together_protected_cost=sim.gain.pinned.saved - 1)
     with pytest.raises(InvariantError, match="at most"):

@@ -11,8 +11,8 @@ from analyses import REST, document
 
 from cache_worthy.advise import band as band_module
 from cache_worthy.advise.family import family
+from cache_worthy.advise.members import tiers
 from cache_worthy.advise.policy_table import measure_policies, preferring
-from cache_worthy.advise.robustness import tiers
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays
 from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize
