@@ -7,7 +7,7 @@ HTML writer render every section. All text is plain: the writers escape it. Keys
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
@@ -138,15 +138,15 @@ def table(
 
 def table_of(
     key: str,
-    caption: str,
     items: Iterable[T],
-    *columns: tuple[str | Column, Callable[[T], str | Cell]],
+    *,
+    columns: Mapping[str | Column, Callable[[T], str | Cell]],
+    caption: str = "",
     chosen: int | None = None,
 ) -> Table:
-    """One row per item; each column is its head and the function that gives its cells."""
-    heads = [head for head, _ in columns]
-    rows = ([cell(item) for _, cell in columns] for item in items)
-    return table(key, caption, columns=heads, rows=rows, chosen=chosen)
+    """One row per item; of each column its head, and the function that gives its cells."""
+    rows = ([cell(item) for cell in columns.values()] for item in items)
+    return table(key, caption, columns=tuple(columns), rows=rows, chosen=chosen)
 
 
 @dataclass(frozen=True, slots=True)

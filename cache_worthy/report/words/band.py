@@ -107,24 +107,28 @@ def _figure(band: Band, policy: Sequence[PolicyBand]) -> Figure:
     drawn = "; ".join(f"{i.label} {i.value}" for i in intervals)
     savings = table_of(
         "band-table",
-        "Question 5 across the band: saving against lru",
         policy,
-        ("capacity", lambda r: percent(r.fraction)),
-        ("size", lambda r: gib(r.bytes)),
-        ("least", lambda r: percent(r.saving_low, 2)),
-        ("most", lambda r: percent(r.saving_high, 2)),
-        ("worth it", lambda r: r.worth_changing),
-        (Column("cheapest", words=True), cheapest),
+        caption="Question 5 across the band: saving against lru",
+        columns={
+            "capacity": lambda r: percent(r.fraction),
+            "size": lambda r: gib(r.bytes),
+            "least": lambda r: percent(r.saving_low, 2),
+            "most": lambda r: percent(r.saving_high, 2),
+            "worth it": lambda r: r.worth_changing,
+            Column("cheapest", words=True): cheapest,
+        },
     )
     members = table_of(
         "members-table",
-        "Answers under each cost function",
         band.members,
-        ("cost function", lambda m: m.name),
-        ("ceiling", lambda m: percent(m.ceiling)),
-        ("allocate", lambda m: shown("bytes", m.recommended_bytes)),
-        ("of the\nworking set", lambda m: percent(m.recommended_fraction, 2)),
-        ("cost there", lambda m: ratio(m.recommended_cost_ratio)),
+        caption="Answers under each cost function",
+        columns={
+            "cost function": lambda m: m.name,
+            "ceiling": lambda m: percent(m.ceiling),
+            "allocate": lambda m: shown("bytes", m.recommended_bytes),
+            "of the\nworking set": lambda m: percent(m.recommended_fraction, 2),
+            "cost there": lambda m: ratio(m.recommended_cost_ratio),
+        },
     )
     return Figure(
         "Saving across the band",

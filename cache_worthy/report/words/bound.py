@@ -93,16 +93,17 @@ def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
     ]
     numbers = table_of(
         "split-table",
-        "",
         bound.rows,
-        ("capacity", lambda r: percent(r.fraction)),
-        ("size", lambda r: gib(r.bytes)),
-        ("over\ncompulsory", lambda r: percent(_over(bound, r))),
-        ("only\nmemory", lambda r: percent(r.only_memory)),
-        ("undecided", lambda r: percent(r.undecided)),
-        ("perfect\nforesight", lambda r: percent(r.foresight)),
-        ("best\nshipped", lambda r: percent(r.best_shipped)),
-        (Column("policy", words=True, spare=True), lambda r: r.best_policy),
+        columns={
+            "capacity": lambda r: percent(r.fraction),
+            "size": lambda r: gib(r.bytes),
+            "over\ncompulsory": lambda r: percent(_over(bound, r)),
+            "only\nmemory": lambda r: percent(r.only_memory),
+            "undecided": lambda r: percent(r.undecided),
+            "perfect\nforesight": lambda r: percent(r.foresight),
+            "best\nshipped": lambda r: percent(r.best_shipped),
+            Column("policy", words=True, spare=True): lambda r: r.best_policy,
+        },
     )
     return Figure(
         "Who could get it back",

@@ -178,27 +178,30 @@ def _numbers(
     errors = [] if sample is None else [f"{e.error:.4f}" for e in sample.curve]
     yield table_of(
         "capacity-table",
-        "",
         of,
-        ("capacity", lambda n: percent(points[n].fraction, 2)),
-        ("size", lambda n: gib(points[n].bytes)),
-        ("cost", lambda n: ratio(points[n].cost_ratio)),
-        ("block\nhit rate", lambda n: percent(points[n].block_hit_rate)),
-        ("elasticity", lambda n: _elasticity(points[n].elasticity)),
-        *([] if sample is None else [("+/-\nof cost", lambda n: errors[n])]),
-        (Column("", words=True), lambda n: remarks(curve, n, least_name(sample))),
+        columns={
+            "capacity": lambda n: percent(points[n].fraction, 2),
+            "size": lambda n: gib(points[n].bytes),
+            "cost": lambda n: ratio(points[n].cost_ratio),
+            "block\nhit rate": lambda n: percent(points[n].block_hit_rate),
+            "elasticity": lambda n: _elasticity(points[n].elasticity),
+            **({} if sample is None else {"+/-\nof cost": lambda n: errors[n]}),
+            Column("", words=True): lambda n: remarks(curve, n, least_name(sample)),
+        },
         chosen=curve.recommended_index,
     )
     if bound is not None and bound.rows:
         yield table_of(
             "bound-table",
-            "Cheapest policy and certified lower bound",
             bound.rows,
-            ("capacity", lambda r: percent(r.fraction)),
-            ("size", lambda r: gib(r.bytes)),
-            ("its cost", lambda r: ratio(_over(r.best_cost, w))),
-            ("lower bound", lambda r: ratio(r.lower_bound_ratio)),
-            (Column("policy", words=True), lambda r: r.best_policy),
+            caption="Cheapest policy and certified lower bound",
+            columns={
+                "capacity": lambda r: percent(r.fraction),
+                "size": lambda r: gib(r.bytes),
+                "its cost": lambda r: ratio(_over(r.best_cost, w)),
+                "lower bound": lambda r: ratio(r.lower_bound_ratio),
+                Column("policy", words=True): lambda r: r.best_policy,
+            },
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.engine import EngineAdvice
-from cache_worthy.advise.pin import Pins
+from cache_worthy.advise.pin import Pin, Pins
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.model import Answer, Cell, Prose, Section, table_of
 from cache_worthy.report.words.marks import pin_mark
@@ -29,23 +29,20 @@ def words(analysis: Analysis) -> Section | None:
     pins, advice = analysis.of(Pins), analysis.of(EngineAdvice)
     if pins is None:
         return None
-    ranked = list(enumerate(pins.pins))
     top = max((p.protected_cost for p in pins.pins), default=1)
     rows = table_of(
         "pins-table",
-        "",
-        ranked,
-        ("", lambda r: f"#{r[0]}"),
-        ("refs", lambda r: str(r[1].references)),
-        ("depth", lambda r: str(r[1].depth)),
-        ("blocks", lambda r: str(r[1].blocks)),
-        ("subtree", lambda r: str(r[1].subtree_blocks)),
-        ("pin KV", lambda r: gib(r[1].pin_bytes)),
-        (
-            "protects",
-            lambda r: Cell(percent(r[1].protected_fraction), share=r[1].protected_cost / top),
-        ),
-        ("first record", lambda r: str(r[1].first_request)),
+        enumerate(pins.pins),
+        columns={
+            "": lambda r: f"#{r[0]}",
+            "refs": lambda r: str(r[1].references),
+            "depth": lambda r: str(r[1].depth),
+            "blocks": lambda r: str(r[1].blocks),
+            "subtree": lambda r: str(r[1].subtree_blocks),
+            "pin KV": lambda r: gib(r[1].pin_bytes),
+            "protects": lambda r: _protects(r[1], top),
+            "first record": lambda r: str(r[1].first_request),
+        },
     )
     return Section(
         about=_ABOUT[analysis.parameters.engine],
@@ -56,6 +53,10 @@ def words(analysis: Analysis) -> Section | None:
             Prose(ANY_SERVER if advice is None else advice.pins, note=True),
         ),
     )
+
+
+def _protects(pin: Pin, top: int) -> Cell:
+    return Cell(percent(pin.protected_fraction), share=pin.protected_cost / top)
 
 
 def _answer(pins: Pins) -> str:

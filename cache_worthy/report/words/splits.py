@@ -35,16 +35,17 @@ def _figure(splits: Splits) -> Figure:
     )
     numbers = table_of(
         "splits-table",
-        "",
         splits.parts,
-        ("part", lambda p: p.name),
-        ("requests", lambda p: str(p.requests)),
-        ("ceiling", lambda p: percent(p.ceiling)),
-        ("floor\nGiB", lambda p: gib_short(p.floor_bytes)),
-        ("allocate\nGiB", _allocate),
-        (Column("cheapest there", words=True), lambda p: p.best_policy or "not worth caching"),
-        ("saves", lambda p: percent(p.saving_fraction, 2)),
-        (f"cost at\n{gib_short(splits.whole_bytes)}", lambda p: ratio(p.whole_cost_ratio)),
+        columns={
+            "part": lambda p: p.name,
+            "requests": lambda p: str(p.requests),
+            "ceiling": lambda p: percent(p.ceiling),
+            "floor\nGiB": lambda p: gib_short(p.floor_bytes),
+            "allocate\nGiB": _allocate,
+            Column("cheapest there", words=True): lambda p: p.best_policy or "not worth caching",
+            "saves": lambda p: percent(p.saving_fraction, 2),
+            f"cost at\n{gib_short(splits.whole_bytes)}": lambda p: ratio(p.whole_cost_ratio),
+        },
     )
     return Figure(
         "Capacity over time",
