@@ -19,12 +19,15 @@ import itertools
 import json
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from cache_worthy import __version__
+from cache_worthy.errors import UsageError
 
 SCHEMA_VERSION = 1
 """Raised when a field of any document goes, changes its name or its meaning; not for a new one."""
@@ -90,6 +93,35 @@ def to_json(value: object) -> str:
     text = json.dumps(jsonable(value), indent=2, allow_nan=False, ensure_ascii=True) + "\n"
     # A lone surrogate (a log's id or model name) has no UTF-8; its escape is valid JSON.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def read_json(file: str, hint: str = "") -> object:
+    """The value in a JSON file, ``-`` for standard input.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read or is not strict JSON; ``hint`` says what to do then.
+    """
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UsageError(f"{file}: cannot read: {reason}") from error
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (json.JSONDecodeError, RecursionError, _NoNumberError) as error:
+        raise UsageError(f"{file}: not JSON: {error}{hint}") from error
+    except ValueError as error:  # Python reads no integer of more than 4,300 digits
+        raise UsageError(f"{file}: an integer in it has too many digits{hint}") from error
+
+
+class _NoNumberError(ValueError):
+    """NaN or an infinity, which strict JSON does not have."""
+
+
+def _refuse_constant(constant: str) -> object:
+    raise _NoNumberError(f"holds {constant}, which strict JSON does not have")
 
 
 def document(name: str, body: object) -> dict[str, object]:

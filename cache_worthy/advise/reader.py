@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import TypeVar
 
-from cache_worthy.documents import schema_id
+from cache_worthy.documents import read_json, schema_id
 from cache_worthy.errors import UsageError
 
 T = TypeVar("T")
@@ -94,15 +91,7 @@ def read_document(file: str) -> Reader:
     UsageError
         For anything else.
     """
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"{file}: cannot read: {reason}") from error
-    try:
-        value = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: not JSON: {error}; write it with analyze --json") from error
+    value = read_json(file, "; write it with analyze --json")
     if not isinstance(value, dict) or value.get("tool") != "cache-worthy":
         raise UsageError(f"{file}: no document of cache-worthy; write it with analyze --json")
     if value.get("command") != "analyze":
@@ -115,7 +104,3 @@ def read_document(file: str) -> Reader:
             f"{schema_id('analyze')}: write both documents with one version"
         )
     return Reader(file, value)
-
-
-def _no_number(constant: str) -> object:
-    raise ValueError(f"holds {constant}, which strict JSON has not")

@@ -88,7 +88,7 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--gpu-gib",
-        type=arg.positive_number,
+        type=arg.gibibytes,
         metavar="G",
         help="with --engine: memory of the GPUs of one replica together, for the memory flags",
     )

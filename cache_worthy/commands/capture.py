@@ -1,34 +1,34 @@
 """Record the requests of a running server: a reverse proxy between clients and the server.
 
   cache-worthy capture --upstream http://127.0.0.1:8000 -o log.jsonl
-  (give clients http://127.0.0.1:8100/v1 in the place of http://127.0.0.1:8000/v1)
+  (give clients http://127.0.0.1:8100/v1 instead of http://127.0.0.1:8000/v1)
   cache-worthy analyze log.jsonl
 
-Clients see the server's own answers, byte for byte and as they come: streams, errors and all. POST
+Clients get the server's own answers, byte for byte and as they come: streams, errors and all. POST
 requests to .../chat/completions, .../completions, .../responses and .../messages are recorded;
 everything else is only passed on. No header is added; Host becomes the server's; trailers are dropped;
 websockets are refused.
 
-A record holds: arrival time, model, status, lengths, cached tokens where the server reports them,
-and one number a block of the prompt, hashed under a secret key. No text can be read from it or tried
-against it; what still shows is how long prompts are, when they came, and which share how long a prefix
-(cache-worthy convert --anonymise coarsens the times too). The key is fresh for each run and never
-written, unless --key-file keeps it, so that several runs give the same prompt the same numbers. How
-prompts are cut (--block-size, --tokenizer, --template) is fixed when they are recorded; --keep-text
-keeps the prompts themselves instead, which analyze can cut anew. Headers, credentials, query strings
+A record holds arrival time, model, status, lengths, cached tokens where the server reports them, and
+one number per block of the prompt, hashed under a secret key. No text can be recovered from it, and no
+guess tested against it; it still shows how long prompts are, when they came, and which share how long
+a prefix (cache-worthy convert --anonymise coarsens the times too). The key is fresh for each run and
+never written, unless --key-file keeps it, so that several runs give the same prompt the same numbers.
+How prompts are cut (--block-size, --tokenizer, --template) is fixed when they are recorded; --keep-text
+keeps the prompts themselves instead, which analyze can cut again. Headers, credentials, query strings
 and answers are never recorded.
 
-input_length counts as the blocks were cut (--chars-per-token, --tokenizer); prompt_tokens is the
-server's own count. Requests with a status from 400 on are recorded and count as failed; 499 is a
-client that hung up before the answer began. An answer that broke off later counts: its prompt was
-served; "ended" says who broke it. Answers stream no length unless the client asks for it
-(stream_options.include_usage).
+input_length counts tokens as the blocks were cut (--chars-per-token, --tokenizer); prompt_tokens is the
+server's own count. Requests with a status of 400 or more are recorded and count as failed; 499 is a
+client that hung up before the answer began. An answer that broke off later counts, because its prompt
+was served; "ended" says who broke it off. Streamed answers carry no token count unless the client asks
+for it (stream_options.include_usage).
 
-The record is written before the client sees the end of its answer, so a crash loses only requests
-under way. Where the log cannot be written it says so once, counts the lost records and goes on
-passing requests. A log that is moved or removed while it runs begins anew under its name. A body
-over --max-body-mib is passed on and not recorded. Nothing is buffered on the way: a slow reader
-slows the server.
+The record is written before the client gets the end of its answer, so a crash loses only requests in
+progress. If the log cannot be written, capture says so once, counts the lost records and goes on
+passing requests. A log that is moved or removed while it runs starts again under its name. A body over
+--max-body-mib is passed on and not recorded. Nothing is buffered on the way: a slow reader slows the
+server.
 
 Exit code 0 when stopped by SIGINT or SIGTERM, 1 if records were lost, 2 if it could not start.
 """
@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +47,6 @@ from cache_worthy.capture.addresses import bind, is_own, listen_address, upstrea
 from cache_worthy.capture.key import secret_key
 from cache_worthy.commands import options as arg
 from cache_worthy.console import note
-from cache_worthy.errors import UsageError
 
 if TYPE_CHECKING:
     from cache_worthy.capture.logfile import LogFile
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="let --listen be an address that other machines reach: whoever does uses the server "
+        help="let --listen be an address that other machines reach: they all can use the server "
         "through it, unencrypted",
     )
     _add_recording(parser)
@@ -87,8 +87,8 @@ def _add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--append",
         action="store_true",
-        help="go on with a log that exists (with --key-file or --keep-text: without, the same "
-        "prompt would get other numbers)",
+        help="continue an existing log (with --key-file or --keep-text; otherwise the same prompt "
+        "would get other numbers)",
     )
     parser.add_argument(
         "--key-file",
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.sim.cost import load_model
 
     load_model(args.model)  # refuse it before the work
-    cutter = Cutter(arg.cutting_options(args), intern=False)
+    cutter = Cutter(arg.read_options(args), intern=False)
     sock = bind(host, port, remote=args.allow_remote)
     voice = Voice()
     with contextlib.ExitStack() as stack:
@@ -150,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
         stack.callback(sock.close)
         arg.require(
             not is_own(upstream, host, sock),
-            f"--upstream {upstream}: is the address of --listen; requests would go round for ever",
+            f"--upstream {upstream}: is the address of --listen; requests would go in circles",
         )
         key = secret_key(args.key_file, args.quiet)
         piece = None if args.rotate_mib is None else args.rotate_mib << 20
@@ -173,7 +173,10 @@ def run(args: argparse.Namespace) -> int:
             sock,
             grace=float(args.grace),
             say=voice.say,
-            ready=lambda: _tell_ready(args, f"{url_of(sock)} -> {upstream}", log),
+            ready=lambda: note(
+                f"{url_of(sock)} -> {upstream}, recording to {_newest(log, args)}; Ctrl-C stops",
+                args.quiet,
+            ),
         )
         written = recorder.close(CLOSE_SECONDS)
         voice.close(2.0)
@@ -186,19 +189,14 @@ def _refuse(args: argparse.Namespace) -> None:
     arg.require(args.output != "-", "-o -: expected a file name; the log is written while it runs")
     arg.require(
         args.key_file is None or Path(args.key_file).resolve() != Path(args.output).resolve(),
-        "--key-file: is the log; who reads that may not have the key: give another file",
+        "--key-file: is the log, and readers of the log must not have the key; give another file",
     )
     arg.require(
         not args.append or args.keep_text or args.key_file is not None,
         "--append: give the --key-file of the earlier run too: under another key the same prompt "
         "gets other numbers and would count as new",
     )
-    try:
-        import aiohttp
-        import uvicorn
-    except ImportError as error:
-        raise UsageError(INSTALL) from error
-    del aiohttp, uvicorn
+    arg.require(all(map(importlib.util.find_spec, ("aiohttp", "uvicorn"))), INSTALL)
 
 
 def _advised(
@@ -215,7 +213,7 @@ def _advised(
 
     arg.require(
         bool(log.files),
-        f"--analyze-every: -o {args.output} is no file that can be read while it is written",
+        f"--analyze-every: -o {args.output} is not a file that can be read while it is written",
     )
     advisor = Advisor(
         args.analyze_every,
@@ -235,9 +233,8 @@ def _warn(args: argparse.Namespace) -> None:
         note("--allow-remote: whoever reaches this port uses the server, unencrypted", args.quiet)
 
 
-def _tell_ready(args: argparse.Namespace, way: str, log: LogFile) -> None:
-    file = log.files[-1] if log.files else args.output
-    note(f"{way}, recording to {file}; Ctrl-C stops", args.quiet)
+def _newest(log: LogFile, args: argparse.Namespace) -> object:
+    return log.files[-1] if log.files else args.output
 
 
 def _tell_end(args: argparse.Namespace, counts: Counts, log: LogFile, *, written: bool) -> None:

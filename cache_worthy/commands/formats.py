@@ -10,7 +10,6 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output
 from cache_worthy.report.model import Facts
 
 
@@ -40,7 +39,6 @@ def run(args: argparse.Namespace) -> int:
     """Print the registry."""
     from cache_worthy.logs.formats import FORMATS
 
-    check_output(args.output, args.force)
     rows = tuple(
         ListedFormat(name=f.NAME, summary=f.SUMMARY, fields=f.FIELDS, example=f.EXAMPLE)
         for f in FORMATS

@@ -1,19 +1,23 @@
 """List the shipped models: bytes of KV cache per token, parameters, source.
 
-A name is taken in any of its usual spellings (deepseek-ai/DeepSeek-V3, qwen3:32b); --model takes a
-config.json as well. Columns: name, bytes of KV cache per token, parameters in all and those that one
-token uses, in thousands of millions, kinds of layers, notes, and the source in brackets.
+--model takes a name in any of its usual spellings (deepseek-ai/DeepSeek-V3, qwen3:32b) or a config.json.
+Columns: bytes of KV cache per token, all parameters and those that one token uses, in billions, kinds
+of layers; then what depends on the context, and the source in brackets.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output
-from cache_worthy.report.model import Column, Part, table
+from cache_worthy.report.model import Column, Part, table_of
+
+if TYPE_CHECKING:
+    from cache_worthy.sim.cost import Model
+    from cache_worthy.sim.models.catalogue import Shipped
 
 HUB = "https://huggingface.co/"
 
@@ -94,32 +98,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_output(parser)
 
 
-def _note(name: str, kv_dtype: str, indexer_dtype: str | None) -> tuple[str, int | None]:
-    """What a row says about the context, and its bytes per token."""
-    from cache_worthy.sim.models.loading import load_model
-    from cache_worthy.sim.models.memory import (
-        kept,
-        kv_bytes_of,
-        kv_bytes_past_windows,
-        kv_bytes_per_token,
-        state_bytes,
-    )
-
-    model = load_model(name, kv_dtype=kv_dtype, indexer_dtype=indexer_dtype)
-    per_token = kv_bytes_per_token(model)
-    said = []
-    if per_token is None:
-        said.append(
-            f"{kv_bytes_of(model, 1):,} bytes for the first token, "
-            f"{float(kv_bytes_past_windows(model)):,.0f} per token of a long context"
-        )
-    if state_bytes(model):
-        said.append(f"{state_bytes(model):,} bytes of state per sequence")
-    if model.prefix_cache != "full":
-        said.append(kept(model))
-    return "; ".join(said), per_token
-
-
 def listed(kv_dtype: str, indexer_dtype: str | None) -> tuple[ListedModel, ...]:
     """The rows.
 
@@ -128,59 +106,79 @@ def listed(kv_dtype: str, indexer_dtype: str | None) -> tuple[ListedModel, ...]:
     InputError
         For a precision that is not known.
     """
-    from cache_worthy.sim.models.catalogue import active_parameters, catalogue, shipped_model
-    from cache_worthy.sim.models.memory import state_bytes, weights_bytes
+    from cache_worthy.sim.models.catalogue import catalogue
 
-    rows = []
-    for entry in catalogue().values():
-        model = shipped_model(entry.name)
-        has_indexer = model.geometry.indexed(1 << 20) > 0
-        note, per_token = _note(entry.name, kv_dtype, indexer_dtype)
-        rows.append(
-            ListedModel(
-                name=entry.name,
-                kind=model.geometry.kind,
-                kv_bytes_per_token=per_token,
-                parameters_total=model.parameters_total,
-                parameters_active=active_parameters(entry),
-                source=entry.source,
-                aliases=(entry.label, *entry.aliases),
-                indexer_dtype=(entry.indexer_dtype or indexer_dtype or kv_dtype)
-                if has_indexer
-                else None,
-                state_bytes_per_sequence=state_bytes(model),
-                weights_bytes=weights_bytes(model),
-                prefix_cache=model.prefix_cache,
-                note=note,
-            )
+    return tuple(_row(entry, kv_dtype, indexer_dtype) for entry in catalogue().values())
+
+
+def _row(entry: Shipped, kv_dtype: str, indexer_dtype: str | None) -> ListedModel:
+    from cache_worthy.sim.models.catalogue import active_parameters, shipped_model
+    from cache_worthy.sim.models.loading import load_model
+    from cache_worthy.sim.models.memory import kv_bytes_per_token, state_bytes, weights_bytes
+
+    model = shipped_model(entry.name)
+    asked = load_model(entry.name, kv_dtype=kv_dtype, indexer_dtype=indexer_dtype)
+    has_indexer = model.geometry.indexed(1 << 20) > 0
+    return ListedModel(
+        name=entry.name,
+        kind=model.geometry.kind,
+        kv_bytes_per_token=kv_bytes_per_token(asked),
+        parameters_total=model.parameters_total,
+        parameters_active=active_parameters(entry),
+        source=entry.source,
+        aliases=(entry.label, *entry.aliases),
+        indexer_dtype=(entry.indexer_dtype or indexer_dtype or kv_dtype) if has_indexer else None,
+        state_bytes_per_sequence=state_bytes(model),
+        weights_bytes=weights_bytes(model),
+        prefix_cache=model.prefix_cache,
+        note="; ".join(_notes(asked)),
+    )
+
+
+def _notes(model: Model) -> Iterator[str]:
+    """What depends on the context, and what a prefix cache keeps."""
+    from cache_worthy.sim.models.memory import (
+        kept,
+        kv_bytes_of,
+        kv_bytes_past_windows,
+        kv_bytes_per_token,
+        state_bytes,
+    )
+
+    if kv_bytes_per_token(model) is None:
+        yield (
+            f"{kv_bytes_of(model, 1):,} bytes for the first token, "
+            f"{float(kv_bytes_past_windows(model)):,.0f} per token of a long context"
         )
-    return tuple(rows)
+    if state_bytes(model):
+        yield f"{state_bytes(model):,} bytes of state per sequence"
+    if model.prefix_cache != "full":
+        yield kept(model)
 
 
 def _words(rows: tuple[ListedModel, ...]) -> list[Part]:
-    return [
-        table(
-            "models",
-            "",
-            columns=("name", "B/token", "total", "active", Column("kind", words=True)),
-            rows=(
-                (
-                    row.name,
-                    "-" if row.kv_bytes_per_token is None else f"{row.kv_bytes_per_token:,}",
-                    f"{row.parameters_total / 1e9:.2f}",
-                    f"{row.parameters_active / 1e9:.2f}",
-                    row.kind,
-                )
-                for row in rows
+    numbers = table_of(
+        "models",
+        rows,
+        columns={
+            "name": lambda row: row.name,
+            "B/token": lambda row: f"{row.kv_bytes_per_token:,}" if row.kv_bytes_per_token else "-",
+            "total": lambda row: f"{row.parameters_total / 1e9:.2f}",
+            "active": lambda row: f"{row.parameters_active / 1e9:.2f}",
+            Column("kind", words=True): lambda row: row.kind,
+        },
+    )
+    sources = table_of(
+        "sources",
+        rows,
+        columns={
+            "name": lambda row: row.name,
+            Column("notes [source]", words=True): lambda r: (
+                f"{r.note} [{_short(r.source)}]".strip()
             ),
-        ),
-        table(
-            "sources",
-            "",
-            columns=("name", Column("notes [source]", words=True)),
-            rows=((row.name, f"{row.note} [{_short(row.source)}]".strip()) for row in rows),
-        ),
-    ]
+        },
+    )
+    return [numbers, sources]
 
 
 def _short(source: str) -> str:
@@ -189,7 +187,6 @@ def _short(source: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Print the catalogue."""
-    check_output(args.output, args.force)
     rows = listed(args.kv_dtype, args.indexer_dtype)
     arg.write_result(args, ModelList(args.kv_dtype, rows), lambda: _words(rows))
     return 0

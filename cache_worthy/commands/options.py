@@ -7,22 +7,50 @@ command loads what it needs and nothing else.
 from __future__ import annotations
 
 import argparse
-import math
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cache_worthy.console import note, write_output
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.options import ORDERS, TEMPLATES, ReadOptions
 from cache_worthy.measure.capacity import LARGEST_BLOCKS, LARGEST_GIB, Capacity
+from cache_worthy.numbers import counted
 
 if TYPE_CHECKING:
     from cache_worthy.logs.log import Log
     from cache_worthy.report.model import Part
     from cache_worthy.workers import Workers
+
+
+N = TypeVar("N", int, float)
+
+
+def _ranged(
+    parse: Callable[[str], N], allowed: str, fits: Callable[[N], bool]
+) -> Callable[[str], N]:
+    """What reads a number of an option, and refuses one that does not fit."""
+
+    def read(text: str) -> N:
+        with contextlib.suppress(ValueError):
+            if fits(value := parse(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
+
+    return read
+
+
+positive_int = _ranged(int, "an integer >= 1", lambda n: n >= 1)
+share = _ranged(float, "a number > 0 and <= 1", lambda x: 0 < x <= 1)
+gibibytes = _ranged(float, f"a number > 0 and <= {LARGEST_GIB:g}", lambda x: 0 < x <= LARGEST_GIB)
+
+
+def _at_most(most: int) -> Callable[[str], int]:
+    return _ranged(int, f"an integer >= 1 and <= {most}", lambda n: 1 <= n <= most)
 
 
 def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
@@ -79,14 +107,14 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--chars-per-token",
-        type=_number(least=0.1, most=1e6),
+        type=_ranged(float, "a number >= 0.1 and <= 1e+06", lambda x: 0.1 <= x <= 1e6),
         default=4.0,
         metavar="R",
         help="characters that stand for one token in a text log (default 4.0)",
     )
     group.add_argument(
         "--block-size",
-        type=_count(1, most=1 << 20),
+        type=_at_most(1 << 20),
         metavar="N",
         help="tokens in a block (default: what the log says, else 512; vLLM's default is 16)",
     )
@@ -99,31 +127,15 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def cutting_options(args: argparse.Namespace) -> ReadOptions:
-    """What :func:`add_cutting` asked for."""
-    return ReadOptions(
-        chars_per_token=args.chars_per_token,
-        block_size=args.block_size,
-        template=args.template,
-        tokenizer=args.tokenizer,
-    )
-
-
 def read_options(args: argparse.Namespace) -> ReadOptions:
-    """The options of reading among ``args``."""
-    field, _, model = (args.model_field or "").partition("=")
-    return ReadOptions(
-        chars_per_token=args.chars_per_token,
-        format=args.format,
-        block_size=args.block_size,
-        order=args.order,
-        template=args.template,
-        tokenizer=args.tokenizer,
-        model_field=field or None,
-        model=model or None,
-        salt_field=args.salt_field,
-        allow_partial=args.allow_partial,
-    )
+    """The options of reading and cutting among ``args``."""
+    names = {field.name for field in fields(ReadOptions)} & set(vars(args)) - {
+        "model",
+        "model_field",
+    }
+    field, _, model = (getattr(args, "model_field", None) or "").partition("=")
+    given = {name: getattr(args, name) for name in names}
+    return ReadOptions(**given, model_field=field or None, model=model or None)
 
 
 def read_log(args: argparse.Namespace) -> Log:
@@ -153,11 +165,8 @@ def read_log(args: argparse.Namespace) -> Log:
             raise UsageError(f"{target}: is the log itself; give another name for the result")
     log = read(args.log, read_options(args))
     if log.skipped_truncated:
-        count = log.skipped_truncated
-        note(
-            f"{log.source}: the last line is cut; skipped {count} record{'s' * (count > 1)}",
-            args.quiet,
-        )
+        skipped = counted(log.skipped_truncated, "record")
+        note(f"{log.source}: the last line is cut; skipped {skipped}", args.quiet)
     text = log.records.text()
     if text != Records().text():
         note(f"{log.source}: {text}", args.quiet)
@@ -206,20 +215,20 @@ def add_capacity(parser: argparse.ArgumentParser, *, required: bool, blocks: boo
     group = parser.add_mutually_exclusive_group(required=required)
     group.add_argument(
         "--capacity-fraction",
-        type=_number(above=0, most=1),
+        type=share,
         metavar="F",
         help="fraction of the working set, 0 < F <= 1",
     )
     group.add_argument(
         "--capacity-gib",
-        type=_number(above=0, most=LARGEST_GIB),
+        type=gibibytes,
         metavar="G",
         help="KV cache in GiB, G > 0",
     )
     if blocks:
         group.add_argument(
             "--capacity-blocks",
-            type=_count(1, most=LARGEST_BLOCKS),
+            type=_at_most(LARGEST_BLOCKS),
             metavar="N",
             help="KV cache in blocks, N >= 1",
         )
@@ -271,7 +280,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--jobs",
-        type=_count(1),
+        type=positive_int,
         default=1,
         metavar="N",
         help="processes, at most one per CPU (default 1); the result is the same, byte for byte. Long "
@@ -321,54 +330,6 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("-q", "--quiet", action="store_true", help="no notes, no progress")
     group.add_argument("-v", "--verbose", action="store_true", help="more notes on stderr")
-
-
-def _number(
-    *, above: float = -math.inf, least: float = -math.inf, most: float
-) -> Callable[[str], float]:
-    bounds = (f"> {above:g}" if above > -math.inf else f">= {least:g}", f"<= {most:g}")
-    allowed = f"a number {' and '.join(bounds)}"
-
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (above < value <= most and least <= value):
-            raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
-        return value
-
-    return parse
-
-
-def _count(least: int, most: int | None = None) -> Callable[[str], int]:
-    allowed = f"an integer >= {least}" + ("" if most is None else f" and <= {most}")
-
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least or (most is not None and value > most):
-            raise argparse.ArgumentTypeError(f"{text!r}: expected {allowed}")
-        return value
-
-    return parse
-
-
-def positive_number(text: str) -> float:
-    """A number > 0, of GiB."""
-    return _number(above=0, most=LARGEST_GIB)(text)
-
-
-def share(text: str) -> float:
-    """A number > 0 and at most 1."""
-    return _number(above=0, most=1)(text)
-
-
-def positive_int(text: str) -> int:
-    """An integer >= 1."""
-    return _count(1)(text)
 
 
 def require(condition: bool, message: str) -> None:

@@ -10,9 +10,8 @@ import argparse
 from dataclasses import dataclass
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output
 from cache_worthy.measure.policies import Listed, listed
-from cache_worthy.report.model import Column, Table, table
+from cache_worthy.report.model import Column, Table, table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the registry."""
-    check_output(args.output, args.force)
     rows = tuple(listed())
     arg.write_result(args, PolicyList(rows), lambda: [_table(rows)])
     return 0
 
 
 def _table(rows: tuple[Listed, ...]) -> Table:
-    return table(
+    return table_of(
         "policies",
-        "",
-        columns=[Column(head, words=True) for head in ("name", "engine", "pins", "what it does")],
-        rows=(
-            (p.name, p.engine, "pins" if p.pins_path else "-", f"{p.summary} [{p.source}]")
-            for p in rows
-        ),
+        rows,
+        columns={
+            "name": lambda p: p.name,
+            Column("engine", words=True): lambda p: p.engine,
+            Column("pins", words=True): lambda p: "pins" if p.pins_path else "-",
+            Column("what it does", words=True): lambda p: f"{p.summary} [{p.source}]",
+        },
     )

@@ -13,7 +13,7 @@ from cache_worthy.commands import options as arg
 from cache_worthy.console import check_output, note
 from cache_worthy.measure.any_policy import Replay, replay_log
 from cache_worthy.measure.policies import PARAMETERS, plan_replay
-from cache_worthy.report.model import Facts, Part, table
+from cache_worthy.report.model import Facts, Part, table_of
 from cache_worthy.sim.cost import load_model
 
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
-    """The policies' own options; each is refused where its policy has no use for it."""
+    """Options of single policies; the others refuse them."""
     group = parser.add_argument_group("options of block policies")
     group.add_argument(
         "--small-ratio",
@@ -68,14 +68,14 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
         "--page-size",
         type=arg.positive_int,
         metavar="T",
-        help="tokens of a page, a divisor of the log's block; the last block of a prompt keeps "
-        "its whole pages (default: every block counts as full); cost_ratio and block_hit_rate, "
-        "which are of whole blocks, are then null",
+        help="tokens per page, a divisor of the log's block size; the last block of a prompt keeps "
+        "its whole pages (default: every block counts as full); cost_ratio and block_hit_rate "
+        "are then null, because they count whole blocks",
     )
     group.add_argument(
         "--generated",
         choices=("ignore", "length"),
-        help="let generated tokens take room where the log has their number (default length)",
+        help="whether generated tokens take up cache where the log has their number (default length)",
     )
     arg.add_sglang_version(group)
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 _NOT_SHOWN = ("input", "model", "parameters", "per_request")
-_OF_SOME_POLICIES = (
+_OF_SOME = (
     "evictions",
     "block_misses",
     "evicted_tokens",
@@ -114,16 +114,20 @@ def _words(result: Replay) -> list[Part]:
     rows = [
         (name, _cell(name, value))
         for name, value in values.items()
-        if value is not None or name not in _OF_SOME_POLICIES
+        if value is not None or name not in _OF_SOME
     ]
     parts: list[Part] = [Facts("replay", (("model", result.model.name), *rows))]
     if result.per_request is not None:
-        requests = (
-            (str(n), str(r.hit_tokens), str(r.prompt_tokens))
-            for n, r in enumerate(result.per_request, 1)
+        requests = table_of(
+            "requests",
+            enumerate(result.per_request, 1),
+            columns={
+                "request": lambda row: str(row[0]),
+                "hit_tokens": lambda row: str(row[1].hit_tokens),
+                "prompt_tokens": lambda row: str(row[1].prompt_tokens),
+            },
         )
-        heads = ("request", "hit_tokens", "prompt_tokens")
-        parts.append(table("requests", "", columns=heads, rows=requests))
+        parts.append(requests)
     return parts
 
 

@@ -10,7 +10,7 @@ import argparse
 import json
 
 from cache_worthy.commands import options as arg
-from cache_worthy.console import check_output, write_output
+from cache_worthy.console import write_output
 from cache_worthy.documents import DOCUMENTS, schema, schema_id
 from cache_worthy.report.model import Facts
 from cache_worthy.report.terminal import render_parts
@@ -24,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one schema, or the names of all."""
-    check_output(args.output, args.force)
     if args.name is None:
         text = render_parts([Facts("schemas", tuple((n, schema_id(n)) for n in DOCUMENTS))])
     else:

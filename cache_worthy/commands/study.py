@@ -51,9 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests (32), or how many of the log to take (all)",
     )
-    parser.add_argument(
-        "--rate", type=arg.positive_number, metavar="R", help="requests a second (20)"
-    )
+    parser.add_argument("--rate", type=arg.gibibytes, metavar="R", help="requests a second (20)")
     parser.add_argument(
         "--pool-blocks",
         type=arg.positive_int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from cache_worthy.advise import sections
@@ -14,7 +15,7 @@ from cache_worthy.advise.recoverable import Recovery
 from cache_worthy.advise.workload import Workload, Worth
 from cache_worthy.documents import document, to_json
 from cache_worthy.numbers import counted, percent
-from cache_worthy.report.model import Report, Section, Words
+from cache_worthy.report.model import Report, Section
 from cache_worthy.report.words import capacity, short
 from cache_worthy.report.words.names import SERVERS
 
@@ -39,9 +40,9 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
     """The sections that have words, which stand in a module of the section's name."""
     for section in sorted((s for s in sections.SECTIONS if s.shown), key=lambda s: s.place):
         words = importlib.import_module(f"cache_worthy.report.words.{section.name}").words
-        found: Words | None = words(analysis)
+        found: Section | None = words(analysis)
         if found is not None:
-            yield Section(section.name, section.title, about=found.about, parts=found.parts)
+            yield replace(found, key=section.name, title=section.title)
 
 
 def _footer(analysis: Analysis) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from cache_worthy.numbers import percent
 from cache_worthy.report.drawing import (
@@ -27,21 +28,8 @@ GIB = 2**30
 Draw = Callable[[bool], Drawing]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A mark over capacity.
-
-    Attributes
-    ----------
-    size : int
-        Bytes.
-    value : float
-        Cost over the compulsory minimum.
-    title : str
-        What it is, on hover.
-    error : float
-        Plus and minus; 0 where it is exact.
-    """
+class Point(NamedTuple):
+    """A mark over capacity: bytes, cost over compulsory, text on hover, plus and minus."""
 
     size: int
     value: float
@@ -53,16 +41,8 @@ class Point:
 class CapacityChart:
     """Cost over capacity, logarithmic in bytes.
 
-    Attributes
-    ----------
-    curve : tuple of Point
-        Ascending, joined by a line.
-    best, bound : tuple of Point
-        Marks: the cheapest policy, the certified bound.
-    steps : tuple of (int, float)
-        Corners of the bound; below them is out of reach.
-    marks : tuple of (str, int)
-        Vertical lines with their names.
+    ``curve`` ascends and is joined by a line, ``best`` and ``bound`` are marks. Below ``steps``, the
+    corners of the bound, no policy can be; ``marks`` are named vertical lines.
     """
 
     curve: tuple[Point, ...]
@@ -76,12 +56,8 @@ class CapacityChart:
         drawing = Drawing(WIDE if wide else NARROW, 340 if wide else 320)
         low, high = self.curve[0].size, self.curve[-1].size
         most = max(p.value + p.error for p in (*self.curve, *self.best)) - 1
-        plane = _Plane.over(
-            drawing,
-            (low, high if high > low else 2 * low),
-            most=max(most, 0.001),
-            top=14.0 * len(self.marks) + 8,
-        )
+        span = low, high if high > low else 2 * low
+        plane = _Plane(drawing, span, most=max(most, 0.001), top=14.0 * len(self.marks) + 8)
         plane.axes(drawing)
         if self.steps:
             corners = [plane.at(size, value) for size, value in self.steps]
@@ -114,33 +90,15 @@ class CapacityChart:
         return drawing
 
 
-@dataclass(frozen=True, slots=True)
 class _Plane:
-    """The plane of :class:`CapacityChart`: bytes to the right, cost ratios from 1 upwards."""
+    """The plane of :class:`CapacityChart`: bytes to the right, costs from 1 to ``1 + most`` upwards."""
 
-    left: float
-    right: float
-    top: float
-    foot: float
-    low: int
-    high: int
-    step: float
-    ceiling: float
-
-    @classmethod
-    def over(cls, drawing: Drawing, span: tuple[int, int], *, most: float, top: float) -> _Plane:
-        """The plane of capacities from ``span[0]`` to ``span[1]`` and costs up to ``1 + most``."""
-        step = nice_step(most, 6)
-        return cls(
-            left=44.0,
-            right=drawing.width - 14.0,
-            top=top,
-            foot=drawing.height - 44.0,
-            low=span[0],
-            high=span[1],
-            step=step,
-            ceiling=1 + step * math.ceil(most / step - 1e-9),
-        )
+    def __init__(self, drawing: Drawing, span: tuple[int, int], *, most: float, top: float) -> None:
+        self.left, self.right = 44.0, drawing.width - 14.0
+        self.top, self.foot = top, drawing.height - 44.0
+        self.low, self.high = span
+        self.step = nice_step(most, 6)
+        self.ceiling = 1 + self.step * math.ceil(most / self.step - 1e-9)
 
     def at(self, size: float, value: float) -> tuple[float, float]:
         """Where a capacity and a cost are."""
@@ -161,13 +119,7 @@ class _Plane:
             x = self.at(tick * GIB, 1)[0]
             drawing.line((x, self.foot), (x, self.foot + 4), "axis")
             drawing.label(x, self.foot + 18, f"{tick:g}", anchor="middle")
-        drawing.label(
-            (self.left + self.right) / 2,
-            drawing.height - 6,
-            "KV cache, GiB (log scale)",
-            css="label axis-title",
-            anchor="middle",
-        )
+        drawing.axis_title((self.left + self.right) / 2, "KV cache, GiB (log scale)")
 
 
 def lower_steps(
@@ -189,20 +141,11 @@ def lower_steps(
     return (*(corner for pair in steps for corner in pair), (last, 1.0), (working_set, 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar in pieces that sum to its whole.
+class Bar(NamedTuple):
+    """A bar in pieces: share of the bar, colour, what it is; none where there is nothing to split.
 
-    Attributes
-    ----------
-    label, value : str
-        Above it, left and right.
-    more : str
-        Behind the label on a wide page.
-    pieces : tuple of (float, str, str)
-        Share of the bar, colour, what it is; empty where there is nothing to split.
-    tick : float or None
-        A mark at this share.
+    ``label`` and ``value`` are above it, left and right, ``more`` behind the label on a wide page; a
+    mark is at the share ``tick``.
     """
 
     label: str
@@ -254,14 +197,7 @@ class SplitChart:
 
 @dataclass(frozen=True, slots=True)
 class HistogramChart:
-    """Shares by bin.
-
-    Attributes
-    ----------
-    bins : tuple of (str, float, str)
-        Label below the bar, share, and what it is on hover.
-    axis : str
-    """
+    """Shares by bin: label below the bar, share, text on hover."""
 
     bins: tuple[tuple[str, float, str], ...]
     axis: str
@@ -292,27 +228,14 @@ class HistogramChart:
             shown = percent(share, 0) if share >= 0.005 else "<1%"
             if share and pitch > CHARACTER * (len(shown) + 0.5):
                 drawing.label(x + pitch / 2, y(share) - 5, shown, anchor="middle")
-        drawing.label(
-            (left + width) / 2,
-            drawing.height - 6,
-            self.axis,
-            css="label axis-title",
-            anchor="middle",
-        )
+        drawing.axis_title((left + width) / 2, self.axis)
         return drawing
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A row of :class:`IntervalChart`: a line from ``low`` to ``high``, and a point on it.
+class Interval(NamedTuple):
+    """A line from ``low`` to ``high`` and a point on it, with a ``title`` on hover.
 
-    Attributes
-    ----------
-    label, value : str
-        Above the line, left and right.
-    low, high, point : float
-    title : str
-        On hover.
+    ``label`` and ``value`` are above it, left and right.
     """
 
     label: str
@@ -325,16 +248,9 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntervalChart:
-    """One interval per row over a common axis.
+    """One interval per row over a common axis, logarithmic in GiB or linear in percent.
 
-    Attributes
-    ----------
-    rows : tuple of Interval
-    axis : str
-    mark : tuple of (float, str)
-        Where a line goes through all rows, and what it is.
-    log : bool
-        Logarithmic in GiB, else linear in percent.
+    A line goes through all rows at ``mark``: where, and what it is.
     """
 
     rows: tuple[Interval, ...]
@@ -359,9 +275,7 @@ class IntervalChart:
         for value, shown in self._ticks(low, high, 8 if wide else 5):
             drawing.line((x(value), top), (x(value), foot), "grid")
             drawing.label(x(value), foot + 15, shown, anchor=within(x(value), shown, width))
-        drawing.label(
-            width / 2, drawing.height - 5, self.axis, css="label axis-title", anchor="middle"
-        )
+        drawing.axis_title(width / 2, self.axis)
         at, name = x(self.mark[0]), self.mark[1]
         drawing.line((at, top - 6), (at, foot), "rule")
         drawing.label(at, top - 10, name, css="label strong", anchor=within(at, name, width))

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import html
 import math
+import sys
 from collections.abc import Callable, Iterable
+
+from cache_worthy.console import plain
 
 WIDE, NARROW = 720, 344
 """Units of the two drawings of a figure, near the pixels that they get."""
@@ -27,25 +30,11 @@ def text_of(value: object) -> str:
     >>> print(text_of("a" + chr(0) + chr(0xD800)))
     a\\x00\\ud800
     """
-    return html.escape(printable(value))
-
-
-def printable(value: object) -> str:
-    """A value as text in which control characters and lone surrogates are written out."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii")
-        for c in str(value)
-    )
+    return html.escape(plain(str(value), sys.maxsize))
 
 
 class Drawing:
-    """Parts of one SVG picture.
-
-    Parameters
-    ----------
-    width, height : float
-        In units.
-    """
+    """Parts of one SVG picture of this width and height, in units."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width = width
@@ -74,6 +63,10 @@ class Drawing:
             f'<text x="{x:.1f}" y="{y:.1f}" class="{css}" text-anchor="{anchor}">'
             f"{text_of(text)}</text>"
         )
+
+    def axis_title(self, x: float, text: str) -> None:
+        """The name of the axis at the foot of the picture."""
+        self.label(x, self.height - 6, text, css="label axis-title", anchor="middle")
 
     def line(self, start: tuple[float, float], end: tuple[float, float], css: str) -> None:
         """A straight line."""

@@ -7,10 +7,12 @@ page. The template escapes all text.
 from __future__ import annotations
 
 import functools
+import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from cache_worthy.report.drawing import Drawing, printable, swatch
+from cache_worthy.console import plain
+from cache_worthy.report.drawing import swatch
 from cache_worthy.report.model import Figure, Report
 
 if TYPE_CHECKING:
@@ -44,15 +46,13 @@ def _template() -> Template:
     from markupsafe import Markup
 
     def shown(value: object) -> object:
-        return value if isinstance(value, Markup) else printable(value)
+        return value if isinstance(value, Markup) else plain(str(value), sys.maxsize)
 
     def picture(figure: Figure) -> Markup:
-        drawings: list[tuple[str, Drawing]] = [
-            ("wide", figure.draw(True)),
-            ("narrow", figure.draw(False)),
-        ]
         label = f"{figure.title}. {figure.description}"
-        return Markup("".join(drawing.svg(label, css) for css, drawing in drawings))
+        return Markup(
+            figure.draw(True).svg(label, "wide") + figure.draw(False).svg(label, "narrow")
+        )
 
     environment = Environment(autoescape=True, finalize=shown, trim_blocks=True, lstrip_blocks=True)
     environment.filters["kind"] = lambda part: type(part).__name__

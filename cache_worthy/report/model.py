@@ -1,16 +1,19 @@
 """What a report says, before anything writes it: sections of prose, facts, tables, figures, commands.
 
-The words of a section are written once, as a function from results to a :class:`Section`; the terminal
-writer and the HTML writer render every section. All text is plain: the writers escape it.
+The words of a section are a function from its result to a :class:`Section`; the terminal writer and the
+HTML writer render every section. All text is plain: the writers escape it. Keys are unique in a report.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import TypeVar
 
 from cache_worthy.report.drawing import Drawing
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,8 @@ class Prose:
 class Answer:
     """The answer to a question of the advisor.
 
-    Attributes
-    ----------
-    label : str
-        "Question 3", for instance.
-    verdict : str
-        A few words; the terminal sets them in capitals.
-    rest : str
-        Figures behind the verdict, set as they are.
+    ``label`` is "Question 3", for instance; ``verdict`` a few words, in capitals in a terminal; ``rest``
+    the figures behind them.
     """
 
     label: str
@@ -54,7 +51,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Named values; ``key`` is unique in a report."""
+    """Named values."""
 
     key: str
     rows: tuple[tuple[str, str], ...]
@@ -78,16 +75,7 @@ class Tiles:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table.
-
-    Attributes
-    ----------
-    text : str
-    cheapest : bool
-        Set apart by colour where there is any.
-    share : float or None
-        Drawn as a bar where there is room, 1 being the width of the cell.
-    """
+    """A cell of a table; a ``share`` is drawn as a bar on a page, 1 being the width of the cell."""
 
     text: str
     cheapest: bool = False
@@ -103,7 +91,7 @@ class Column:
     head : str
         Lines are separated by a line feed.
     words : bool
-        Text, set to the left; the last such column may be wrapped.
+        Text, aligned left; the last such column may be wrapped.
     spare : bool
         Left out where a terminal is too narrow for all columns.
     """
@@ -115,19 +103,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first column names its rows.
-
-    Attributes
-    ----------
-    key : str
-        Unique in a report.
-    caption : str
-    columns : tuple of Column
-    rows : tuple of tuple of Cell
-        As many cells as columns.
-    chosen : int or None
-        The row to be seen first.
-    """
+    """A table; the first column names its rows, ``chosen`` is the row to be seen first."""
 
     key: str
     caption: str
@@ -160,6 +136,19 @@ def table(
     return Table(key, caption, columns=heads, rows=cells, chosen=chosen)
 
 
+def table_of(
+    key: str,
+    items: Iterable[T],
+    *,
+    columns: Mapping[str | Column, Callable[[T], str | Cell]],
+    caption: str = "",
+    chosen: int | None = None,
+) -> Table:
+    """One row per item; of each column its head, and the function that gives its cells."""
+    rows = ([cell(item) for cell in columns.values()] for item in items)
+    return table(key, caption, columns=tuple(columns), rows=rows, chosen=chosen)
+
+
 @dataclass(frozen=True, slots=True)
 class Legend:
     """A mark of a figure and its words; shape and colour are names that charts know."""
@@ -180,11 +169,7 @@ class Figure:
     draw : callable
         Of :mod:`cache_worthy.report.charts`: the drawing for a wide page, or a narrow one.
     numbers : tuple of Table
-        Folded below the figure on a page; what a terminal shows instead of it.
-    caption : str
-    legend : tuple of Legend
-    in_terminal : bool
-        Whether a terminal shows the numbers.
+        Folded below the figure on a page; what a terminal shows instead of it, if ``in_terminal``.
     """
 
     title: str
@@ -209,37 +194,14 @@ Part = Prose | Answer | Heading | Facts | Tiles | Table | Figure | Command
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """What the words of a section give; its name and title are those of the registry.
-
-    Attributes
-    ----------
-    about : str
-        What the title alone does not say.
-    parts : tuple of Part
-    """
-
-    _: KW_ONLY
-    about: str = ""
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
-    """One section.
+    """One section; ``about`` is what the title alone does not say.
 
-    Attributes
-    ----------
-    key : str
-        Unique in a report; the anchor on a page.
-    title : str
-    about : str
-        What the title alone does not say.
-    parts : tuple of Part
+    The words of a section leave ``key`` (the anchor on a page) and ``title`` to the registry.
     """
 
-    key: str
-    title: str
+    key: str = ""
+    title: str = ""
     _: KW_ONLY
     about: str = ""
     parts: tuple[Part, ...]
@@ -252,7 +214,7 @@ class Report:
     Attributes
     ----------
     title, source, about : str
-        The head of a page: what it is, of which log, counted how.
+        The head of a page: what it is, of which log, how many requests.
     short : Section
         The answers, first.
     sections : tuple of Section

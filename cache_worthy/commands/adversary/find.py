@@ -1,7 +1,7 @@
-"""``cache-worthy adversary find``: search for an instance on which a policy exceeds Young's bound.
+"""Search for an instance on which a policy exceeds Young's bound, k/(k-h+1).
 
 A witness is checked against the exhaustive optimum before it is printed. Exit code 1 with a witness, 0
-when the range has none, 3 when time ran out.
+if the range has none, 3 if time ran out.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cycle",
         action="store_true",
-        help="look for request cycles repeated for ever, against the exact minimum cycle mean",
+        help="search for cycles of requests, repeated for ever, against the exact minimum cycle mean",
     )
     arg.add_workers(parser)
     parser.add_argument(
         "--state",
         metavar="FILE",
-        help="keep the finished pieces of the search here and go on from them: a search that was "
-        "interrupted or ran out of time then ends as if it had not been",
+        help="keep the finished pieces of the search here and continue from them: the result is that "
+        "of a search that was never interrupted",
     )
     parser.add_argument(
         "--timeout", type=float, metavar="S", help="give up after S seconds with exit code 3"

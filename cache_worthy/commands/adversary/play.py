@@ -1,10 +1,10 @@
-"""``cache-worthy adversary play``: the adaptive phase construction against a live policy.
+"""Play the adaptive phase construction against a live policy.
 
-Two copies of a set of dear nodes, and h cheap unit nodes. In a phase every dear node of one copy is
-requested, then cheap ones the policy does not hold, until it lets a dear node go. An offline
-schedule with capacity h pays m M + h a phase (m dear nodes of cost M; in a phase broken off, only
-the cheap ones it requested). Landlord pays at least m M + (h-1)(M-1), which is how its ratio on
-forests gets to 1 + (h-1)/m (proofs/refutation.md).
+There are two copies of a set of expensive nodes, and h cheap unit nodes. A phase requests every
+expensive node of one copy, then cheap nodes that the policy does not hold, until it evicts an
+expensive one. An offline schedule of capacity h pays m M + h per phase (m expensive nodes of cost M;
+in a phase that is broken off, only the cheap nodes that it requested). Landlord pays at least
+m M + (h-1)(M-1), so that its ratio on forests reaches 1 + (h-1)/m (proofs/refutation.md).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from cache_worthy.commands.adversary.check import LONG_NUMBER
 from cache_worthy.commands.adversary.options import add_policy, add_tie
 from cache_worthy.console import check_output, one_line
 from cache_worthy.errors import UsageError
-from cache_worthy.report.model import Column, Facts, Part, Prose, table
+from cache_worthy.report.model import Column, Facts, Part, Prose, table_of
 from cache_worthy.theory.instance import InstanceError, Number
 
 if TYPE_CHECKING:
     from cache_worthy.theory.search.adversary import Play
 
-#: The forms that ``proofs/refutation.md`` speaks of.
+#: The forms of ``proofs/refutation.md``.
 LANDLORDS = (
     "landlord",
-    "landlord_eager",
-    "landlord_leaf_rent",
-    "landlord_clamped",
-    "landlord_keys",
+    *(f"landlord_{form}" for form in ("eager", "leaf_rent", "clamped", "keys")),
 )
+
+
+BROKEN_OFF = "broken off: no expensive node was evicted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--phases", type=count, required=True, metavar="N", help="phases to play")
     parser.add_argument(
-        "--dear", type=count, default=100, metavar="M", help="cost of a dear node (default 100)"
+        "--dear",
+        type=count,
+        default=100,
+        metavar="M",
+        help="cost of an expensive node (default 100)",
     )
     parser.add_argument(
-        "--unit-sizes", action="store_true", help="chains of unit nodes in place of large roots"
+        "--unit-sizes", action="store_true", help="chains of unit nodes instead of large roots"
     )
     parser.add_argument(
         "--limit",
@@ -158,19 +162,19 @@ def _words(report: PlayReport, limit: int) -> list[Part]:
     game = (
         ("policy", f"{policy} at k = {report.k} against h = {report.h}, ties: {report.tie}"),
         ("paths", f"of size {report.path}"),
-        ("a phase", f"{report.dear_nodes} dear nodes of cost {report.dear_cost}"),
+        ("a phase", f"{report.dear_nodes} expensive nodes of cost {report.dear_cost}"),
     )
-    phases = (
-        (
-            str(number),
-            str(phase.requests),
-            one_line(str(phase.cost), LONG_NUMBER),
-            "" if phase.ended else "broken off: no dear node was evicted",
-        )
-        for number, phase in enumerate(report.phases, start=1)
+    phases = table_of(
+        "phases",
+        list(enumerate(report.phases, start=1)),
+        columns={
+            "phase": lambda row: str(row[0]),
+            "requests": lambda row: str(row[1].requests),
+            "cost": lambda row: one_line(str(row[1].cost), LONG_NUMBER),
+            Column("", words=True): lambda row: "" if row[1].ended else BROKEN_OFF,
+        },
     )
-    heads = ("phase", "requests", "cost", Column("", words=True))
-    parts: list[Part] = [Facts("game", game), table("phases", "", columns=heads, rows=phases)]
+    parts: list[Part] = [Facts("game", game), phases]
     if broken:
         text = (
             f"{broken} of {n} phases were broken off at the limit of {limit:,} requests; the offline "

@@ -1,24 +1,21 @@
-"""The finished pieces of a search in a file, from which an interrupted one goes on.
+"""The finished pieces of a search in a file, from which an interrupted search continues.
 
-JSON lines: a head with what the search is, then one finished piece a line, appended as it finishes.
-A piece says nothing but what its search alone decides, so a resumed search ends as one that was
-never interrupted. The last line may be cut; it is searched again. Every line carries a digest of
-itself, since a digit that changed would be a result that nobody found. Nothing is ever overwritten:
-a file of another search, or of another version, or that a running search writes, is refused.
+JSON lines: a head that describes the search, then one line per finished piece, appended as it
+finishes. A resumed search ends as one that was never interrupted. The last line may be cut; its piece
+is searched again. Every line carries its digest, because a changed digit would be a false result.
+Nothing is overwritten: a file of another search or version, or in use by a running search, is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cache_worthy.documents import jsonable
 from cache_worthy.errors import UsageError
@@ -31,29 +28,21 @@ KIND = "cache-worthy search state"
 
 
 class SearchState:
-    """Finished pieces, by the piece; this one keeps none."""
+    """Finished pieces by their task, in an open file; without one nothing is kept."""
+
+    def __init__(self, handle: int | None, file: str, found: dict[str, Outcome]) -> None:
+        self._handle, self._file, self._found = handle, file, found
 
     def outcome(self, task: Task) -> Outcome | None:
-        """What became of a piece, if it is finished."""
-        return None
-
-    def keep(self, task: Task, outcome: Outcome) -> None:
-        """Keep a finished piece; one that ran out of time is not."""
-
-
-class _FileState(SearchState):
-    def __init__(self, handle: int, file: str, found: dict[str, Outcome]) -> None:
-        self._handle = handle
-        self._file = file
-        self._found = found
-
-    def outcome(self, task: Task) -> Outcome | None:
+        """The outcome of a task, if it is finished."""
         return self._found.get(_key(task))
 
     def keep(self, task: Task, outcome: Outcome) -> None:
-        if outcome.complete:
-            line = _sealed({"piece": _key(task), **_plain(outcome)})
-            _append(self._handle, self._file, line)
+        """Keep a finished piece; one that ran out of time is not."""
+        if self._handle is not None and outcome.complete:
+            found = {"coverage": outcome.coverage, "witness": outcome.witness}
+            line = jsonable({"piece": _key(task), **found})
+            _append(self._handle, self._file, _sealed(cast("dict[str, object]", line)))
 
 
 @contextlib.contextmanager
@@ -67,7 +56,7 @@ def open_state(file: str | None, parameters: Mapping[str, object]) -> Iterator[S
         but in its last line, or cannot be written, or another process has it open here.
     """
     if file is None:
-        yield SearchState()
+        yield SearchState(None, "", {})
         return
     head = _head(parameters)
     try:
@@ -88,7 +77,7 @@ def open_state(file: str | None, parameters: Mapping[str, object]) -> Iterator[S
         else:
             found = _read(file, whole.split(b"\n") if newline else [cut], head)
             os.truncate(handle, len(whole) + len(newline))
-        yield _FileState(handle, file, found)
+        yield SearchState(handle, file, found)
     except OSError as error:
         raise UsageError(f"--state {file}: {error.strerror or error}") from error
     finally:
@@ -160,14 +149,11 @@ def _read(file: str, lines: list[bytes], head: Mapping[str, Any]) -> dict[str, O
         ) from None
     if version != head["version"]:
         raise UsageError(
-            f"--state {file}: of another version: {version}\n  here it is {head['version']}"
+            f"--state {file}: of another version: {version}; here it is {head['version']}"
         )
     if parameters != head["parameters"]:
-        other = sorted(
-            name
-            for name in {*parameters, *head["parameters"]}
-            if parameters.get(name) != head["parameters"].get(name)
-        )
+        asked = head["parameters"]
+        other = sorted(n for n in {*parameters, *asked} if parameters.get(n) != asked.get(n))
         raise UsageError(
             f"--state {file}: of a search with other parameters ({', '.join(other)}); "
             "give them again, or another file"
@@ -188,55 +174,13 @@ def _key(task: Task) -> str:
     return json.dumps([task.parent, task.size, task.k, task.h, task.max_requests])
 
 
-def _plain(outcome: Outcome) -> dict[str, object]:
-    witness = outcome.witness
-    return {
-        "coverage": dataclasses.asdict(outcome.coverage),
-        "witness": None
-        if witness is None
-        else {
-            "parent": witness.instance.parent,
-            "size": witness.instance.size,
-            "cost": [str(c) for c in witness.instance.cost],
-            "requests": witness.instance.requests,
-            "k": witness.k,
-            "h": witness.h,
-            "policy": witness.policy,
-            "tie": witness.tie,
-            "online": str(witness.online),
-            "offline": str(witness.offline),
-            "cycle": witness.cycle,
-        },
-    }
-
-
 def _outcome(piece: Mapping[str, Any]) -> Outcome:
-    from cache_worthy.theory.instance import Instance
+    from cache_worthy.theory.instance import instance_from_mapping, parse_number
     from cache_worthy.theory.search.task import Coverage, Outcome, Witness
 
-    coverage = Coverage(**piece["coverage"])
-    kept = piece["witness"]
+    coverage, kept = Coverage(**piece["coverage"]), piece["witness"]
     if kept is None:
         return Outcome(None, True, coverage)
-    instance = Instance(
-        parent=tuple(kept["parent"]),
-        size=tuple(kept["size"]),
-        cost=tuple(map(_number, kept["cost"])),
-        requests=tuple(kept["requests"]),
-    )
-    witness = Witness(
-        instance=instance,
-        k=kept["k"],
-        h=kept["h"],
-        policy=kept["policy"],
-        tie=kept["tie"],
-        online=_number(kept["online"]),
-        offline=_number(kept["offline"]),
-        cycle=kept["cycle"],
-    )
+    exact = {name: parse_number(kept[name], name) for name in ("online", "offline")}
+    witness = Witness(**{**kept, **exact, "instance": instance_from_mapping(kept["instance"])})
     return Outcome(witness, True, coverage)
-
-
-def _number(text: str) -> int | Fraction:
-    value = Fraction(text)
-    return value.numerator if value.denominator == 1 else value

@@ -9,9 +9,9 @@ from cache_worthy.advise.band import Band
 from cache_worthy.advise.members import CapacityBand, PolicyBand
 from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import WORTH_CHANGING
-from cache_worthy.numbers import between, gib, percent, ratio
+from cache_worthy.numbers import between, gib, percent, ratio, shown
 from cache_worthy.report.charts import Interval, IntervalChart
-from cache_worthy.report.model import Column, Facts, Figure, Prose, Words, table
+from cache_worthy.report.model import Column, Facts, Figure, Prose, Section, table_of
 from cache_worthy.report.words.marks import (
     bound_mark,
     capacity_range,
@@ -22,13 +22,13 @@ from cache_worthy.report.words.marks import (
 from cache_worthy.report.words.names import SERVERS
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """What survives, one line per question and one per capacity."""
     band, advice = analysis.of(Band), analysis.of(EngineAdvice)
     if band is None or band.capacity is None or band.policy is None:
         return None
     server = None if advice is None else SERVERS[advice.engine]
-    return Words(
+    return Section(
         about="what survives other cost coefficients",
         parts=(
             Facts("survivals", tuple(_survivals(band))),
@@ -104,41 +104,35 @@ def _figure(band: Band, policy: Sequence[PolicyBand]) -> Figure:
         )
         for r, row in zip(policy, own.rows, strict=True)
     )
-    shown = "; ".join(f"{i.label} {i.value}" for i in intervals)
-    savings = table(
+    drawn = "; ".join(f"{i.label} {i.value}" for i in intervals)
+    savings = table_of(
         "band-table",
-        "Question 5 across the band: saving against lru",
-        columns=("capacity", "size", "least", "most", "worth it", Column("cheapest", words=True)),
-        rows=(
-            (
-                percent(r.fraction),
-                gib(r.bytes),
-                percent(r.saving_low, 2),
-                percent(r.saving_high, 2),
-                r.worth_changing,
-                cheapest(r),
-            )
-            for r in policy
-        ),
+        policy,
+        caption="Question 5 across the band: saving against lru",
+        columns={
+            "capacity": lambda r: percent(r.fraction),
+            "size": lambda r: gib(r.bytes),
+            "least": lambda r: percent(r.saving_low, 2),
+            "most": lambda r: percent(r.saving_high, 2),
+            "worth it": lambda r: r.worth_changing,
+            Column("cheapest", words=True): cheapest,
+        },
     )
-    members = table(
+    members = table_of(
         "members-table",
-        "Answers under each cost function",
-        columns=("cost function", "ceiling", "allocate", "of the\nworking set", "cost there"),
-        rows=(
-            (
-                m.name,
-                percent(m.ceiling),
-                "--" if m.recommended_bytes is None else gib(m.recommended_bytes),
-                percent(m.recommended_fraction, 2),
-                ratio(m.recommended_cost_ratio),
-            )
-            for m in band.members
-        ),
+        band.members,
+        caption="Answers under each cost function",
+        columns={
+            "cost function": lambda m: m.name,
+            "ceiling": lambda m: percent(m.ceiling),
+            "allocate": lambda m: shown("bytes", m.recommended_bytes),
+            "of the\nworking set": lambda m: percent(m.recommended_fraction, 2),
+            "cost there": lambda m: ratio(m.recommended_cost_ratio),
+        },
     )
     return Figure(
         "Saving across the band",
-        f"Saving against lru at each capacity, over all cost functions: {shown}.",
+        f"Saving against lru at each capacity, over all cost functions: {drawn}.",
         draw=IntervalChart(
             intervals, "saving against lru", mark=(WORTH_CHANGING, "worth changing"), log=False
         ),

@@ -11,7 +11,16 @@ from cache_worthy.advise.recoverable import Recoverable, Recovery
 from cache_worthy.advise.sample import SampleReport
 from cache_worthy.numbers import gib, percent
 from cache_worthy.report.charts import Bar, SplitChart
-from cache_worthy.report.model import Answer, Column, Facts, Figure, Legend, Prose, Words, table
+from cache_worthy.report.model import (
+    Answer,
+    Column,
+    Facts,
+    Figure,
+    Legend,
+    Prose,
+    Section,
+    table_of,
+)
 from cache_worthy.report.words.marks import bound_mark
 from cache_worthy.report.words.sample import NO_BOUND_OF_SAMPLE
 
@@ -24,7 +33,7 @@ _PIECES = (
 )
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section; without a bound, why there is none."""
     policies, bound = analysis.of(PolicyTable), analysis.of(Recovery)
     if policies is None:
@@ -35,9 +44,9 @@ def words(analysis: Analysis) -> Words | None:
         asked = sample is not None and bool(sample.not_answered)
         answer = Answer("Question 4", "Not answered" if asked else "Not asked")
         text = NO_BOUND_OF_SAMPLE if asked else NO_BOUND_TEXT
-        return Words(about=about, parts=(answer, Prose(text)))
+        return Section(about=about, parts=(answer, Prose(text)))
     verdicts = tuple((f"{percent(r.fraction)}  {r.word}", r.verdict) for r in bound.rows)
-    return Words(
+    return Section(
         about=about,
         parts=(
             _figure(bound, [row.label for row in policies.rows]),
@@ -82,32 +91,19 @@ def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
         f"{percent(r.undecided)}, foresight {percent(r.foresight)}"
         for r in bound.rows
     ]
-    numbers = table(
+    numbers = table_of(
         "split-table",
-        "",
-        columns=(
-            "capacity",
-            "size",
-            "over\ncompulsory",
-            "only\nmemory",
-            "undecided",
-            "perfect\nforesight",
-            "best\nshipped",
-            Column("policy", words=True, spare=True),
-        ),
-        rows=(
-            (
-                percent(r.fraction),
-                gib(r.bytes),
-                percent(_over(bound, r)),
-                percent(r.only_memory),
-                percent(r.undecided),
-                percent(r.foresight),
-                percent(r.best_shipped),
-                r.best_policy,
-            )
-            for r in bound.rows
-        ),
+        bound.rows,
+        columns={
+            "capacity": lambda r: percent(r.fraction),
+            "size": lambda r: gib(r.bytes),
+            "over\ncompulsory": lambda r: percent(_over(bound, r)),
+            "only\nmemory": lambda r: percent(r.only_memory),
+            "undecided": lambda r: percent(r.undecided),
+            "perfect\nforesight": lambda r: percent(r.foresight),
+            "best\nshipped": lambda r: percent(r.best_shipped),
+            Column("policy", words=True, spare=True): lambda r: r.best_policy,
+        },
     )
     return Figure(
         "Who could get it back",

@@ -20,9 +20,9 @@ from cache_worthy.report.model import (
     Figure,
     Legend,
     Prose,
+    Section,
     Table,
-    Words,
-    table,
+    table_of,
 )
 from cache_worthy.report.words.marks import capacity_mark
 from cache_worthy.report.words.sample import least_name
@@ -33,14 +33,14 @@ FLOOR_TEXT = (
 )
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section."""
     curve, w = analysis.of(CapacityCurve), analysis.of(Workload)
     if curve is None or w is None:
         return None
     best, sample = curve.recommended, analysis.of(SampleReport)
     about = f"under {curve.policy}, {_whose(analysis)}"
-    return Words(
+    return Section(
         about=about if sample is None else f"{about}, from a sample",
         parts=(
             Answer(
@@ -174,46 +174,36 @@ def _description(
 def _numbers(
     curve: CapacityCurve, w: Workload, *, bound: Recovery | None, sample: SampleReport | None
 ) -> Iterable[Table]:
-    estimated = () if sample is None else sample.curve
-    yield table(
+    points, of = curve.points, range(len(curve.points))
+    errors = [] if sample is None else [f"{e.error:.4f}" for e in sample.curve]
+    yield table_of(
         "capacity-table",
-        "",
-        columns=(
-            "capacity",
-            "size",
-            "cost",
-            "block\nhit rate",
-            "elasticity",
-            *(["+/-\nof cost"] if sample is not None else []),
-            Column("", words=True),
-        ),
-        rows=(
-            (
-                percent(p.fraction, 2),
-                gib(p.bytes),
-                ratio(p.cost_ratio),
-                percent(p.block_hit_rate),
-                "--" if p.elasticity is None else f"{p.elasticity:z.3f}",
-                *(f"{e.error:.4f}" for e in estimated[n : n + 1]),
-                remarks(curve, n, least_name(sample)),
-            )
-            for n, p in enumerate(curve.points)
-        ),
+        of,
+        columns={
+            "capacity": lambda n: percent(points[n].fraction, 2),
+            "size": lambda n: gib(points[n].bytes),
+            "cost": lambda n: ratio(points[n].cost_ratio),
+            "block\nhit rate": lambda n: percent(points[n].block_hit_rate),
+            "elasticity": lambda n: _elasticity(points[n].elasticity),
+            **({} if sample is None else {"+/-\nof cost": lambda n: errors[n]}),
+            Column("", words=True): lambda n: remarks(curve, n, least_name(sample)),
+        },
         chosen=curve.recommended_index,
     )
     if bound is not None and bound.rows:
-        yield table(
+        yield table_of(
             "bound-table",
-            "Cheapest policy and certified lower bound",
-            columns=("capacity", "size", "its cost", "lower bound", Column("policy", words=True)),
-            rows=(
-                (
-                    percent(r.fraction),
-                    gib(r.bytes),
-                    ratio(_over(r.best_cost, w)),
-                    ratio(r.lower_bound_ratio),
-                    r.best_policy,
-                )
-                for r in bound.rows
-            ),
+            bound.rows,
+            caption="Cheapest policy and certified lower bound",
+            columns={
+                "capacity": lambda r: percent(r.fraction),
+                "size": lambda r: gib(r.bytes),
+                "its cost": lambda r: ratio(_over(r.best_cost, w)),
+                "lower bound": lambda r: ratio(r.lower_bound_ratio),
+                Column("policy", words=True): lambda r: r.best_policy,
+            },
         )
+
+
+def _elasticity(value: float | None) -> str:
+    return "--" if value is None else f"{value:z.3f}"

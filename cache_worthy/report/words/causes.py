@@ -6,10 +6,10 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.causes import NAMES, Beginning, Cause, Causes
 from cache_worthy.advise.workload import WORTH_THRESHOLD
 from cache_worthy.numbers import gib, percent
-from cache_worthy.report.model import Prose, Words, table
+from cache_worthy.report.model import Prose, Section, table
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """One row per cause, the sums, and where near-identical prompts diverge."""
     causes = analysis.of(Causes)
     if causes is None:
@@ -27,7 +27,7 @@ def words(analysis: Analysis) -> Words | None:
         ),
         rows=causes_rows(causes),
     )
-    return Words(
+    return Section(
         about="what was no hit, by cause, as a share of the uncached prefill cost",
         parts=(rows, Prose(causes_text(causes), note=True)),
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.coldstart import ColdStarts
 from cache_worthy.numbers import gib_short, percent
-from cache_worthy.report.model import Prose, Words, table
+from cache_worthy.report.model import Prose, Section, table
 
 RATES = ("block", "token", "request")
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """One row per capacity, and what its words mean."""
     cold = analysis.of(ColdStarts)
     if cold is None:
@@ -40,7 +40,7 @@ def words(analysis: Analysis) -> Words | None:
         f"{cold.rule} (window {cold.window_requests}, half {cold.half_requests} requests). "
         f"Cold: the whole log from an empty cache; warm: its second half. Rates: {cold.rates}."
     )
-    return Words(
+    return Section(
         about=f"requests until an empty cache is warm, hit rates; under {cold.policy}",
         parts=(rows, Prose(note, note=True)),
     )

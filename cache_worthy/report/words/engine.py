@@ -15,8 +15,8 @@ from cache_worthy.report.model import (
     Heading,
     Part,
     Prose,
+    Section,
     Table,
-    Words,
     table,
 )
 from cache_worthy.report.words.names import SERVERS
@@ -25,7 +25,7 @@ from cache_worthy.report.words.policy import at, heads, marks, policy_table, sta
 FRACTION_FLAGS = {"sglang": "--mem-fraction-static", "vllm": "--gpu-memory-utilization"}
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The engine's options first, the research policies after them, and what to type."""
     advice, policies = analysis.of(EngineAdvice), analysis.of(PolicyTable)
     if advice is None or policies is None:
@@ -62,7 +62,7 @@ def words(analysis: Analysis) -> Words | None:
         Facts("memory", tuple(_memory_facts(advice.memory))),
         *_memory_parts(advice.memory, advice.engine),
     ]
-    return Words(
+    return Section(
         about=f"what {name} offers, then the research policies",
         parts=tuple(parts),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.offer import EngineAdvice
-from cache_worthy.advise.pin import Pins
+from cache_worthy.advise.pin import Pin, Pins
 from cache_worthy.numbers import counted, gib, percent
-from cache_worthy.report.model import Answer, Cell, Prose, Words, table
+from cache_worthy.report.model import Answer, Cell, Prose, Section, table_of
 from cache_worthy.report.words.marks import pin_mark
 
 _ABOUT = {
@@ -24,33 +24,27 @@ ANY_SERVER = (
 )
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section."""
     pins, advice = analysis.of(Pins), analysis.of(EngineAdvice)
     if pins is None:
         return None
-    rows = table(
+    top = max((p.protected_cost for p in pins.pins), default=1)
+    rows = table_of(
         "pins-table",
-        "",
-        columns=("", "refs", "depth", "blocks", "subtree", "pin KV", "protects", "first record"),
-        rows=(
-            (
-                f"#{n}",
-                str(p.references),
-                str(p.depth),
-                str(p.blocks),
-                str(p.subtree_blocks),
-                gib(p.pin_bytes),
-                Cell(
-                    percent(p.protected_fraction),
-                    share=p.protected_cost / pins.pins[0].protected_cost,
-                ),
-                str(p.first_request),
-            )
-            for n, p in enumerate(pins.pins)
-        ),
+        enumerate(pins.pins),
+        columns={
+            "": lambda r: f"#{r[0]}",
+            "refs": lambda r: str(r[1].references),
+            "depth": lambda r: str(r[1].depth),
+            "blocks": lambda r: str(r[1].blocks),
+            "subtree": lambda r: str(r[1].subtree_blocks),
+            "pin KV": lambda r: gib(r[1].pin_bytes),
+            "protects": lambda r: _protects(r[1], top),
+            "first record": lambda r: str(r[1].first_request),
+        },
     )
-    return Words(
+    return Section(
         about=_ABOUT[analysis.parameters.engine],
         parts=(
             Answer("Question 6", "", _answer(pins)),
@@ -59,6 +53,10 @@ def words(analysis: Analysis) -> Words | None:
             Prose(ANY_SERVER if advice is None else advice.pins, note=True),
         ),
     )
+
+
+def _protects(pin: Pin, top: int) -> Cell:
+    return Cell(percent(pin.protected_fraction), share=pin.protected_cost / top)
 
 
 def _answer(pins: Pins) -> str:

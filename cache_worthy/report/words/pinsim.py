@@ -5,10 +5,10 @@ from __future__ import annotations
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.pinsim import PinSim
 from cache_worthy.numbers import counted, gib, percent
-from cache_worthy.report.model import Part, Prose, Words, table
+from cache_worthy.report.model import Part, Prose, Section, table
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """Recompute with the pins and without, and who pays."""
     sim = analysis.of(PinSim)
     if sim is None:
@@ -34,7 +34,7 @@ def words(analysis: Analysis) -> Words | None:
             )
         )
     about = f"at {gib(sim.bytes)} ({sim.label}) under {sim.policy}"
-    return Words(about=about, parts=tuple(parts))
+    return Section(about=about, parts=tuple(parts))
 
 
 def _outcome(sim: PinSim) -> str:

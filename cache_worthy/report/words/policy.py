@@ -8,14 +8,14 @@ from cache_worthy.advise.offer import EngineAdvice
 from cache_worthy.advise.policy_table import PolicyRow, PolicyTable
 from cache_worthy.advise.sample import SampleReport
 from cache_worthy.numbers import gib_short, percent, ratio
-from cache_worthy.report.model import Answer, Cell, Facts, Prose, Table, Words, table
+from cache_worthy.report.model import Answer, Cell, Facts, Prose, Section, Table, table
 from cache_worthy.report.words.marks import band_at, verdict
 from cache_worthy.report.words.sample import saving_text
 
 LOWER = "Recompute as a multiple of the compulsory minimum; lower is better"
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section; where a server is asked about, its own options are the answer."""
     policies = analysis.of(PolicyTable)
     if policies is None or analysis.of(EngineAdvice) is not None:
@@ -25,7 +25,7 @@ def words(analysis: Analysis) -> Words | None:
         (at(row), _verdict(row, band) + saving_text(sample, n))
         for n, row in enumerate(policies.rows)
     )
-    return Words(
+    return Section(
         about="" if sample is None else "from a sample",
         parts=(
             policy_table(policies, LOWER),

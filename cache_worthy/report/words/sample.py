@@ -5,7 +5,7 @@ from __future__ import annotations
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.sample import SampleReport, SavingEstimate
 from cache_worthy.numbers import gib, percent
-from cache_worthy.report.model import Prose, Words
+from cache_worthy.report.model import Prose, Section
 
 NO_BOUND_OF_SAMPLE = (
     "A certified bound needs the whole log; run without --sample, or cache-worthy bound at one "
@@ -13,12 +13,12 @@ NO_BOUND_OF_SAMPLE = (
 )
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section."""
     sample = analysis.of(SampleReport)
     if sample is None:
         return None
-    return Words(about="what was kept of the log", parts=(Prose(sample_text(sample)),))
+    return Section(about="what was kept of the log", parts=(Prose(sample_text(sample)),))
 
 
 def least_name(sample: SampleReport | None) -> str:

@@ -6,15 +6,15 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.splits import SAME_CAPACITY, Part, Splits
 from cache_worthy.numbers import gib, gib_short, percent, ratio
 from cache_worthy.report.charts import Interval, IntervalChart
-from cache_worthy.report.model import Column, Figure, Prose, Words, table
+from cache_worthy.report.model import Column, Figure, Prose, Section, table_of
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """Every part, which verdicts agree, and what the whole log's answer costs there."""
     splits = analysis.of(Splits)
     if splits is None:
         return None
-    return Words(
+    return Section(
         about="the answers on each half and quarter",
         parts=(_figure(splits), Prose(_agreement(splits), note=True)),
     )
@@ -33,20 +33,19 @@ def _figure(splits: Splits) -> Figure:
         for p in splits.parts
         if p.recommended_bytes is not None
     )
-    numbers = table(
+    numbers = table_of(
         "splits-table",
-        "",
-        columns=(
-            "part",
-            "requests",
-            "ceiling",
-            "floor\nGiB",
-            "allocate\nGiB",
-            Column("cheapest there", words=True),
-            "saves",
-            f"cost at\n{gib_short(splits.whole_bytes)}",
-        ),
-        rows=map(_cells, splits.parts),
+        splits.parts,
+        columns={
+            "part": lambda p: p.name,
+            "requests": lambda p: str(p.requests),
+            "ceiling": lambda p: percent(p.ceiling),
+            "floor\nGiB": lambda p: gib_short(p.floor_bytes),
+            "allocate\nGiB": _allocate,
+            Column("cheapest there", words=True): lambda p: p.best_policy or "not worth caching",
+            "saves": lambda p: percent(p.saving_fraction, 2),
+            f"cost at\n{gib_short(splits.whole_bytes)}": lambda p: ratio(p.whole_cost_ratio),
+        },
     )
     return Figure(
         "Capacity over time",
@@ -62,17 +61,8 @@ def _figure(splits: Splits) -> Figure:
     )
 
 
-def _cells(part: Part) -> tuple[str, ...]:
-    return (
-        part.name,
-        str(part.requests),
-        percent(part.ceiling),
-        gib_short(part.floor_bytes),
-        "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes),
-        part.best_policy or "not worth caching",
-        percent(part.saving_fraction, 2),
-        ratio(part.whole_cost_ratio),
-    )
+def _allocate(part: Part) -> str:
+    return "--" if part.recommended_bytes is None else gib_short(part.recommended_bytes)
 
 
 def _agreement(splits: Splits) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cache_worthy.numbers import percent
-from cache_worthy.report.model import Facts, Heading, Part, Prose, table
-from cache_worthy.study.results import LogStudy, Study
+from cache_worthy.report.model import Facts, Heading, Part, Prose, table_of
+from cache_worthy.study.results import Comparison, LogStudy, Probe, Study
 
 REPEAT_WARNING = (
     "The second request is a cache hit and nothing else: a harness that sends the same prompt twice "
@@ -27,31 +27,33 @@ def study_words(s: Study) -> list[Part]:
         ("BLAS threads", s.blas_threads),
         ("output", f"{s.answer_tokens} tokens each; median of {s.repeats}"),
     )
-    times = (
-        (
-            f"{c.prefix_tokens} tokens",
-            _times(c.ttft_p50_off_s, c.ttft_p50_on_s),
-            _times(c.ttft_p99_off_s, c.ttft_p99_on_s),
-        )
-        for c in s.comparisons
+    times = table_of(
+        "times",
+        s.comparisons,
+        caption="Time to first token, cache off -> on",
+        columns={
+            "shared prefix": _prefix,
+            "TTFT p50, ms": lambda c: _times(c.ttft_p50_off_s, c.ttft_p50_on_s),
+            "TTFT p99, ms": lambda c: _times(c.ttft_p99_off_s, c.ttft_p99_on_s),
+        },
     )
-    tokens = (
-        (
-            f"{c.prefix_tokens} tokens",
-            f"{c.prefilled_off:,}",
-            f"{c.prefilled_on:,}",
-            percent(c.skipped_share),
-            f"{c.tokens_per_s_off:.0f} -> {c.tokens_per_s_on:.0f} ({c.throughput_ratio:.2f}x)",
-        )
-        for c in s.comparisons
+    tokens = table_of(
+        "tokens",
+        s.comparisons,
+        caption="Prompt tokens prefilled, and throughput",
+        columns={
+            "shared prefix": _prefix,
+            "off": lambda c: f"{c.prefilled_off:,}",
+            "on": lambda c: f"{c.prefilled_on:,}",
+            "skipped": lambda c: percent(c.skipped_share),
+            "tokens/s generated": _throughput,
+        },
     )
-    heads = ("shared prefix", "TTFT p50, ms", "TTFT p99, ms")
-    counts = ("shared prefix", "off", "on", "skipped", "tokens/s generated")
     return [
         Heading("Prefix-cache study"),
         Facts("setting", setting),
-        table("times", "Time to first token, cache off -> on", columns=heads, rows=times),
-        table("tokens", "Prompt tokens prefilled, and throughput", columns=counts, rows=tokens),
+        times,
+        tokens,
         Facts("answers", tuple(_answers(s))),
         *((Prose(BY_LUCK, note=True),) if s.by_luck else ()),
         *_probes(s),
@@ -72,16 +74,24 @@ def _answers(s: Study) -> list[tuple[str, str]]:
 def _probes(s: Study) -> list[Part]:
     if not s.probes:
         return []
-    rows = (
-        (
-            f"{p.prefix_tokens} tokens",
-            _times(p.first_s, p.second_s),
-            f"{p.second_cached_tokens:,} of {p.prompt_tokens:,}",
-        )
-        for p in s.probes
+    rows = table_of(
+        "probes",
+        s.probes,
+        columns={
+            "repeat probe": _prefix,
+            "TTFT, first -> second, ms": lambda p: _times(p.first_s, p.second_s),
+            "cached of the prompt": lambda p: f"{p.second_cached_tokens:,} of {p.prompt_tokens:,}",
+        },
     )
-    heads = ("repeat probe", "TTFT, first -> second, ms", "cached of the prompt")
-    return [table("probes", "", columns=heads, rows=rows), Prose(REPEAT_WARNING)]
+    return [rows, Prose(REPEAT_WARNING)]
+
+
+def _prefix(row: Comparison | Probe) -> str:
+    return f"{row.prefix_tokens} tokens"
+
+
+def _throughput(c: Comparison) -> str:
+    return f"{c.tokens_per_s_off:.0f} -> {c.tokens_per_s_on:.0f} ({c.throughput_ratio:.2f}x)"
 
 
 def _times(off: float, on: float) -> str:

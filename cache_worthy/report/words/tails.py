@@ -6,10 +6,10 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.tails import Tail, Tails
 from cache_worthy.measure.replays import BASELINE
 from cache_worthy.numbers import counted, gib, percent
-from cache_worthy.report.model import Prose, Words, table
+from cache_worthy.report.model import Prose, Section, table
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """One table per capacity, and what its words mean."""
     tails = analysis.of(Tails)
     if tails is None:
@@ -23,7 +23,7 @@ def words(analysis: Analysis) -> Words | None:
         )
         for n, at in enumerate(tails.capacities)
     )
-    return Words(
+    return Section(
         about="recompute of a single request, FLOPs",
         parts=(*tables, Prose(_meaning(tails), note=True)),
     )

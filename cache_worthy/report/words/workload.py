@@ -8,11 +8,11 @@ from cache_worthy.advise.analysis import Analysis, Input
 from cache_worthy.advise.workload import Distribution, Workload
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.charts import HistogramChart
-from cache_worthy.report.model import Facts, Figure, Part, Words, table
+from cache_worthy.report.model import Facts, Figure, Part, Section, table
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section."""
     workload = analysis.of(Workload)
     if workload is None:
@@ -24,7 +24,7 @@ def words(analysis: Analysis) -> Words | None:
         *_shape(workload, read.block_tokens),
         *_sizes(workload),
     ]
-    return Words(parts=(Facts("facts", tuple(facts)), *_reuse(workload)))
+    return Section(parts=(Facts("facts", tuple(facts)), *_reuse(workload)))
 
 
 def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:

@@ -6,17 +6,17 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.band import Band
 from cache_worthy.advise.workload import Worth
 from cache_worthy.numbers import percent
-from cache_worthy.report.model import Answer, Prose, Words
+from cache_worthy.report.model import Answer, Prose, Section
 from cache_worthy.report.words.marks import ceiling_mark
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """The section."""
     worth = analysis.of(Worth)
     if worth is None:
         return None
     verdict, text = worth_text(worth, analysis.of(Band))
-    return Words(
+    return Section(
         about="is caching worth it?",
         parts=(Answer("Question 1", verdict), Prose(text)),
     )

@@ -96,16 +96,16 @@ from __future__ import annotations
 
 from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.repeats import Repeats
-from cache_worthy.report.model import Prose, Words, table
+from cache_worthy.report.model import Prose, Section, table
 
 
-def words(analysis: Analysis) -> Words | None:
+def words(analysis: Analysis) -> Section | None:
     """A sentence and a table."""
     found = analysis.of(Repeats)
     if found is None:
         return None
     rows = table("repeats-table", "", columns=("what", "requests"), rows=[("repeated", str(found.requests))])
-    return Words(about="requests that come twice", parts=(Prose(f"Repeated: {found.rule}."), rows))
+    return Section(about="requests that come twice", parts=(Prose(f"Repeated: {found.rule}."), rows))
 '''
 
 

@@ -34,7 +34,7 @@ def upstream() -> Iterator[Upstream]:
         (["--upstream", "http://me:secret@localhost"], "clients send their own"),
         (["--upstream", "http://localhost/v1?key=secret"], "has a query"),
         (["--key-file", "log.jsonl", "-o", "./log.jsonl"], "--key-file: is the log"),
-        (["-o", "/dev/null", "--analyze-every", "5"], "no file that can be read"),
+        (["-o", "/dev/null", "--analyze-every", "5"], "not a file that can be read"),
         (["-o", "-"], "expected a file name"),
         (["-o", "/no/such/folder/log"], "no folder /no/such/folder"),
         (["--append"], "give the --key-file"),
