@@ -11,6 +11,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from cache_worthy.console import note, write_output
@@ -135,6 +136,7 @@ def read_log(args: argparse.Namespace) -> Log:
     """
     from cache_worthy.logs.log import Records
     from cache_worthy.logs.session import read_log as read
+    from cache_worthy.sim.radix.choose import MANY_FROM
 
     named: set[object] = set()
     for source in args.log:
@@ -159,6 +161,13 @@ def read_log(args: argparse.Namespace) -> Log:
     text = log.records.text()
     if text != Records().text():
         note(f"{log.source}: {text}", args.quiet)
+    absent = [name for name in ("numba", "orjson") if find_spec(name) is None]
+    if absent and len(log.requests) > MANY_FROM:
+        note(
+            f"slower without {' and '.join(absent)}, the results are the same: pip install "
+            f"{' '.join(absent)}",
+            args.quiet,
+        )
     return log
 
 

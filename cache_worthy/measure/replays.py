@@ -145,7 +145,7 @@ class Replays:
         policies = {policy for policy, _ in keys}
         if self.workers is not SERIAL or len(keys) < 2 or not policies <= set(POLICIES):
             return self.workers
-        if not all(POLICIES[policy]().has_kernel for policy in policies):
+        if not all(POLICIES[policy].own_rule() for policy in policies):
             return self.workers
         choose.expect_many(self.forest.requests)
         if not choose.wanted(self.forest.requests):

@@ -19,7 +19,6 @@ LOADED_FROM = 100
 
 _loaded = False
 
-
 on_disk = True
 """Whether machine code may be kept on disk and taken from there."""
 

@@ -1,41 +1,39 @@
-"""The interned engine as machine code, by numba: an optional extra (``cache-worthy[fast]``).
+"""The interned engine as machine code, made by numba.
 
-Why it is there: an analysis of a large log with every section is hundreds of replays, which took most
-of its time in Python. Here one takes about a tenth (``scripts/bench/replay.py`` has both
-for every policy on the conversation trace, ``scripts/bench/scale.py`` whole analyses).
+An analysis of a large log is hundreds of replays, which take most of its time in Python. Here one
+takes about a tenth (``scripts/bench/replay.py`` has both for every policy on the conversation trace,
+``scripts/bench/scale.py`` whole analyses). Compiling takes seconds once; the machine code is kept
+beside the kernels, or where numba finds a folder it can write.
 
-The loop is that of :func:`cache_worthy.sim.radix.interned.replay_interned`, and that one is its oracle (for
-cosigned the node engine): every field of the result is the same, which needs the same floating-point
-operations in the same order and the same ties. What changes no result was changed where it took the
-time: under lru victims are found without ranking any node, indices are unsigned, what is known of a
-node lies together, the heap compares without branches, and a claim of cosigned that has become later
-waits in it. Evidence: rank 5, random forests against the oracle and the mistakes planted in this
-text (``tests/sim/radix/test_compiled.py``). What differs otherwise is where the numbers come from:
+The loop is that of :func:`cache_worthy.sim.radix.interned.replay_interned`, its oracle: every field
+of the result is the same, which needs the same floating-point operations in the same order and the
+same ties. Where it saves time and changes no result the loop differs: under lru victims are found
+without ranking any node, indices are unsigned, the fields of a node lie side by side, and the heap
+compares without branches. The numbers come from elsewhere:
 
-* Keys are doubles, as there. Weights (``cost / size`` and the like) come from the policy's own
-  Python function, called once for every pair of depths that a node can have, because Python divides
+* Keys are doubles, as there. Weights (such as ``cost / size``) come from the policy's own Python
+  function, called once for every pair of depths that a node can have, because Python divides
   integers beyond 2**53 exactly and machine code would not.
-* Costs never enter. The kernel returns blocks matched by request; totals are formed afterwards in
-  Python integers, because FLOPs of a long log do not fit 64 bits.
+* Costs never enter. The kernel returns the blocks matched by each request; totals are formed in
+  Python integers, because the FLOPs of a long log do not fit 64 bits.
 * Sizes are integers of 64 bits; a capacity from 2**62 on goes to the plain engine. Evicted bytes
   follow from the books in Python integers, and the kernel's own sum, modulo 2**64, must agree.
 
-Compiling takes seconds once; the machine code is kept beside this file, or where numba finds room.
+Evidence: rank 5, random forests against the oracle, and mistakes planted in the kernels' text
+(``tests/sim/radix/test_compiled.py``, ``test_kernel_mutations.py``).
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import math
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -47,7 +45,6 @@ from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix import choose
 from cache_worthy.sim.radix.policies.base import KeyRule
-from cache_worthy.sim.radix.policies.cosigned import ROUNDING
 
 LARGEST = 1 << 62
 """Sizes and capacities from here on are left to the plain engine."""
@@ -55,7 +52,7 @@ LARGEST = 1 << 62
 PAIRS = 1 << 17
 """A forest with more pairs of depths than this, and than requests, is left to the plain engine.
 
-They may be quadratic: of one conversation of 3,000 turns, 4.5 million, whose weights take many times
+They may be quadratic: one conversation of 3,000 turns has 4.5 million, whose weights take many times
 as long as the plain replay. The conversation trace has 2,813.
 """
 
@@ -63,16 +60,7 @@ TABLES = 1 << 21
 """Weights that a forest keeps at once: 16 MB."""
 
 RANKS = 1 << 20
-"""Pairs of depths, whether there or not, up to which their places are a table: 4 MB."""
-
-_BROKEN = {
-    4: "an account still carries a rate when touched",
-    5: "the rates of the solvent nodes are not the unpinned size",
-    6: "an account ran out below the level",
-}
-
-KERNELS = ("lru", "rules", "cosigned")
-"""Their names, which are those of their modules."""
+"""Pairs of depths, whether they occur or not, up to which their ranks are a table: 4 MB."""
 
 _LEVELS = {"none": 0, "max": 1, "last": 2}
 
@@ -94,62 +82,33 @@ def replay_compiled(
     """
     if capacity >= LARGEST or sizes[-1] >= LARGEST:
         return None
-    a = _arrays(forest)
-    where = a["terminal"], a["up"], a["start"], a["end"], np.array(sizes, np.int64), capacity
-    matched = np.empty(forest.requests, np.int32)
     found = _weights(forest, rule, sizes, costs)
     if found is None:
         return None
+    matched = np.empty(forest.requests, np.int32)
+    where = *_arrays(forest), np.array(sizes, np.int64), capacity
     if held is None and rule.base == "clock" and _within_a_clock(found[1]):
         counts = _run("lru", *where, matched)
-        return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
-    counts = _run(
-        "rules",
-        *where,
-        rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
-        rule.weight is not None, _ranks(forest), *found, forest.depth + 1,
-        # A bytearray in any case: of read-only bytes the kernel would be compiled once more.
-        held is not None, np.frombuffer(held or bytearray(1), np.uint8),
-        matched,
-    )  # fmt: skip
+    else:
+        counts = _run(
+            "rules",
+            *where,
+            rule.base == "clock", rule.mult == "freq", _LEVELS[rule.level],
+            rule.weight is not None, _ranks(forest), *found, forest.depth + 1,
+            # Always a bytearray: for read-only bytes the kernel would be compiled once more.
+            held is not None, np.frombuffer(held or bytearray(1), np.uint8),
+            matched,
+        )  # fmt: skip
     return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
 
 
 def _within_a_clock(weights: NDArray[np.float64]) -> bool:
     """Whether keys ``clock + weight`` rank childless nodes as the clock alone does.
 
-    Keys of two clocks do not change places then, and of the nodes that share a clock, which lie on
-    one path, one at most is childless. So it is with ``lru`` and ``recursive_lru``.
+    Keys of two clocks do not change places then, and nodes that share a clock lie on one path, so
+    that one of them at most is childless. So it is with ``lru`` and ``recursive_lru``.
     """
     return not len(weights) or (weights.min() >= -0.5 and weights.max() <= 0)
-
-
-def replay_cosigned(
-    forest: Forest, capacity: int, sizes: Sequence[int], costs: Sequence[int]
-) -> Outcome | None:
-    """As the node engine under :class:`~cache_worthy.sim.radix.policies.cosigned.Cosigned`, in floats.
-
-    Returns None, and raises, as :func:`replay_compiled`.
-    """
-    if capacity >= LARGEST or sizes[-1] >= LARGEST:
-        return None
-    found = _weights(forest, _COST, sizes, costs)
-    if found is None:
-        return None
-    a = _arrays(forest)
-    matched = np.empty(forest.requests, np.int32)
-    counts = _run(
-        "cosigned",
-        a["terminal"], a["up"], a["start"], a["end"],
-        np.array(sizes, np.int64), capacity,
-        _ranks(forest), *found, forest.depth + 1, ROUNDING,
-        matched,
-    )  # fmt: skip
-    return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
-
-
-#: Not a policy: the cost of every pair of depths as a double.
-_COST = KeyRule(base="level", weight=lambda size, cost, depth: cost)
 
 
 def _outcome(
@@ -166,16 +125,14 @@ def _outcome(
     used: int,
 ) -> Outcome:
     """What the kernel found, in exact integers."""
-    if status == 1:
-        raise InvariantError(f"request {where}: nothing can leave")
-    if status == 2:
-        raise InvariantError(f"static node {where} is resident and its parent is not")
-    if status == 7:
-        raise InvariantError(f"static node {where} is held and left")
-    if status in _BROKEN:
-        raise InvariantError(f"request {where}: {_BROKEN[status]}")
+    faults = {
+        1: f"request {where}: nothing can leave",
+        2: f"static node {where} is resident and its parent is not",
+        3: f"the books say {used} resident, the nodes {where}",
+        7: f"static node {where} is held and left",
+    }
     if status:
-        raise InvariantError(f"the books say {used} resident, the nodes {where} (rule {status})")
+        raise InvariantError(faults[status])
     found = np.bincount(matched, minlength=forest.depth + 1).tolist()
     pairs = [(forest.lengths[depth] - n, depth) for depth, n in enumerate(found)]
     loaded = sum(n * sizes[depth] for n, depth in pairs)
@@ -193,33 +150,23 @@ def _outcome(
         evictions=evictions,
         evicted_size=loaded - used,
         resident_size=used,
-        matched=_as_ints(matched),
+        matched=Ints("i", matched.tobytes()),
         evicted_once=once,
     )
 
 
-def _as_ints(values: NDArray[np.int32]) -> Ints:
-    out = Ints("i")
-    out.frombytes(values.tobytes())
-    return out
+def _arrays(forest: Forest) -> tuple[NDArray[np.uint32], ...]:
+    """Terminals, parents, starts and ends for the kernels.
 
-
-def _arrays(forest: Forest) -> dict[str, NDArray[np.uint32]]:
-    """The forest for the kernels: the root is one more node, the last, and no index is negative."""
-    found: dict[str, NDArray[np.uint32]] | None = forest.memo.get("arrays")
+    The root is one more node, the last, so that no index is negative.
+    """
+    found: tuple[NDArray[np.uint32], ...] | None = forest.memo.get("arrays")
     if found is None:
         root = forest.nodes
-        columns = {
-            "terminal": (forest.terminal, ()),
-            "up": (forest.parent, (root,)),
-            "start": (forest.start, (0,)),
-            "end": (forest.end, (0,)),
-        }
-        found = {}
-        for name, (column, more) in columns.items():
-            array = np.append(np.frombuffer(column, np.int32), np.array(more, np.int32))
-            array[array < 0] = root
-            found[name] = array.view(np.uint32)
+        columns = [np.frombuffer(forest.terminal, np.int32)]
+        for column, of_root in ((forest.parent, root), (forest.start, 0), (forest.end, 0)):
+            columns.append(np.append(np.frombuffer(column, np.int32), np.int32(of_root)))
+        found = tuple(np.where(c < 0, root, c).astype(np.uint32) for c in columns)
         forest.memo["arrays"] = found
     return found
 
@@ -242,8 +189,8 @@ def _pairs(forest: Forest) -> NDArray[np.uint64] | None:
 
 
 def _few_pairs(forest: Forest, limit: int) -> NDArray[np.uint64] | None:
-    a = _arrays(forest)
-    start, end, up = a["start"].astype(np.int64), a["end"].astype(np.int64), a["up"]
+    _, up, *depths = _arrays(forest)
+    start, end = (d.astype(np.int64) for d in depths)
     stride, root = forest.depth + 1, forest.nodes
     above = np.arange(root, dtype=np.uint32)
     below = end[:-1]
@@ -262,19 +209,19 @@ def _few_pairs(forest: Forest, limit: int) -> NDArray[np.uint64] | None:
 
 
 def _ranks(forest: Forest) -> NDArray[np.uint32]:
-    """The place of every pair among :func:`_pairs`, by pair; empty where that is a large table.
+    """The rank of every pair among :func:`_pairs`, by pair; empty where that is a large table.
 
-    A look-up in place of a bisection shows in the time of a replay.
+    A look-up instead of a bisection shows in the time of a replay.
     """
     found: NDArray[np.uint32] | None = forest.memo.get("ranks")
     if found is None:
         pairs, whole = _pairs(forest), (forest.depth + 1) ** 2
         if pairs is None or whole > RANKS:
-            whole = 0
-        found = np.zeros(whole, np.uint32)
-        if pairs is not None and whole:
+            found = np.zeros(0, np.uint32)
+        else:
+            found = np.zeros(whole, np.uint32)
             found[pairs] = np.arange(len(pairs))
-        forest.memo["ranks"] = found  # whole: another thread may look for it
+        forest.memo["ranks"] = found  # complete: another thread may look for it
     return found
 
 
@@ -291,29 +238,24 @@ def _weights(
     key = (rule.weight, tuple(sizes), tuple(costs))
     found = tables.get(key)
     if found is None:
-        stride = forest.depth + 1
         values = []
         for pair in pairs.tolist():
-            s, e = divmod(pair, stride)
+            s, e = divmod(pair, forest.depth + 1)
             try:
                 value = rule.weight(sizes[e] - sizes[s], costs[e] - costs[s], s)
+                number = float(value)
             except Exception:  # noqa: BLE001 (the plain engine raises it, if it meets the pair)
                 return None
             # Python adds an integer to the float level by rounding it once, as a double does; it
-            # multiplies and adds two integers without rounding. Other numbers have rules of their own.
+            # multiplies and adds two integers without rounding. Other numbers have other rules.
             if type(value) is int and (rule.mult, rule.base) != ("one", "level"):
                 exact = abs(value) < 1 << 22
             else:
                 exact = type(value) in (int, float)
-            if not exact:
+            if not exact or not math.isfinite(number):
                 return None
-            values.append(value)
-        try:
-            found = np.array([float(v) for v in values], np.float64)
-        except OverflowError:
-            return None
-        if not all(map(math.isfinite, values)):
-            return None
+            values.append(number)
+        found = np.array(values, np.float64)
         if len(tables) * len(pairs) >= TABLES:
             tables.clear()
         tables[key] = found
@@ -323,29 +265,29 @@ def _weights(
 def _run(name: str, *arguments: Any) -> Any:
     """What a kernel returns.
 
-    Where its machine code cannot be kept (a full disk) or read back (a file cut short by a crash),
-    it is made for this process alone; what cannot be read is removed for the next one.
+    If its machine code cannot be kept (a full disk) or read back (a file cut short by a crash), it is
+    made for this process alone; files that cannot be read are removed for the next one.
     """
     try:
         with _uninterrupted():
-            return _kernels()[name](*arguments)
+            return getattr(_kernels(), name)(*arguments)
     except (OSError, EOFError, pickle.UnpicklingError) as error:
-        if choose.on_disk and not isinstance(error, OSError):
-            _forget()
+        folder = _kept()
+        if choose.on_disk and folder and not isinstance(error, OSError):
+            for file in folder.glob("*.nb[ci]"):
+                file.unlink(missing_ok=True)
         choose.on_disk = False
-        for module in _modules():
-            importlib.reload(module)
-        _kernels.cache_clear()
+        importlib.reload(_kernels())
         with _uninterrupted():
-            return _kernels()[name](*arguments)
+            return getattr(_kernels(), name)(*arguments)
 
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
     """The first Ctrl-C waits until the end; the second does not.
 
-    Where a function is compiled, LLVM calls back into Python, which can raise nothing there: it
-    would print a traceback, forget the Ctrl-C and go on.
+    While a function is compiled, LLVM calls back into Python, which can raise nothing there: it
+    would print a traceback, forget the Ctrl-C and carry on.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -367,45 +309,12 @@ def _uninterrupted() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-@cache
-def _kernels() -> dict[str, Callable[..., Any]]:
-    """The machine code, compiled or loaded at the first call."""
-    common, *modules = _modules()
-    if choose.on_disk:
-        _forget_stale(Path(str(common.__file__)))
-    return {name: getattr(module, name) for name, module in zip(KERNELS, modules, strict=True)}
-
-
-def _modules() -> list[ModuleType]:
-    """What the kernels share, and the module of each."""
-    package = "cache_worthy.sim.radix.kernels"
-    return [importlib.import_module(f"{package}.{n}") for n in ("common", *KERNELS)]
+def _kernels() -> Any:
+    """The module of the kernels."""
+    return importlib.import_module("cache_worthy.sim.radix.kernels")
 
 
 def _kept() -> Path | None:
     """The folder in which numba keeps the machine code; None where it found none."""
-    kept = _modules()[0].books.stats.cache_path
+    kept = _kernels().books.stats.cache_path
     return None if kept is None else Path(kept)
-
-
-def _forget() -> None:
-    """Remove the machine code that is kept."""
-    folder = _kept()
-    for file in [] if folder is None else folder.glob("*.nb[ci]"):
-        file.unlink(missing_ok=True)
-
-
-def _forget_stale(shared: Path) -> None:
-    """Remove machine code made with another version of what the kernels share.
-
-    numba compares the file of a kernel alone.
-    """
-    folder = _kept()
-    if folder is None:
-        return
-    stamp, digest = folder / "common.sha256", hashlib.sha256(shared.read_bytes()).hexdigest()
-    with contextlib.suppress(OSError):
-        if not stamp.exists() or stamp.read_text() != digest:
-            _forget()
-            folder.mkdir(parents=True, exist_ok=True)
-            stamp.write_text(digest)

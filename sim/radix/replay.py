@@ -1,13 +1,12 @@
 """Replay of a trace under an eviction policy of the radix tree, in exact integers.
 
-One function, :func:`replay`, over the engines. The *reference* engine keeps node objects, finds
-each victim by a linear scan and raises on every broken invariant in the loop
-(:mod:`cache_worthy.sim.radix.reference`). The *interned* engine
-(:mod:`cache_worthy.sim.radix.interned`) works on integers, the *compiled* one
-(:mod:`cache_worthy.sim.radix.compiled`) is the same loop as machine code. They agree in every field
-of the result: a request pins its path while it is served; missing blocks are loaded and charged;
-only childless nodes leave, whole; the capacity is never exceeded. A policy without a :class:`~cache_worthy.sim.radix.policies.base.KeyRule` runs on node
-objects with a heap.
+The *reference* engine keeps node objects, finds each victim by a linear scan and raises on every
+broken invariant in the loop; the *heap* engine keeps a heap (:mod:`cache_worthy.sim.radix.reference`
+has both). The *interned* engine (:mod:`cache_worthy.sim.radix.interned`) works on integers, and the
+*compiled* one (:mod:`cache_worthy.sim.radix.compiled`) is the same loop as machine code; both need a
+:class:`~cache_worthy.sim.radix.policies.base.KeyRule`. All agree in every field of the result: a
+request pins its path while it is served; missing blocks are loaded and charged; only childless nodes
+are evicted, whole; the capacity is never exceeded.
 
 Evidence: rank 1, all published cells of the reference table for the traces at hand
 (``scripts/check/replay.py --check``); rank 2, the invariants in the loop; rank 5, the engines and
@@ -121,12 +120,10 @@ def _able(
     paths: Paths, policy: EvictionPolicy, size: SegmentFn, cost: SegmentFn
 ) -> Iterator[Engine]:
     """The engines that can run this policy, the fastest first; the last one always can."""
-    if isinstance(size, DepthFn) and isinstance(cost, DepthFn):
-        large = isinstance(paths, Forest) and choose.wanted(paths.requests)
-        if large and policy.has_kernel:
+    if policy.own_rule() and isinstance(size, DepthFn) and isinstance(cost, DepthFn):
+        if isinstance(paths, Forest) and choose.wanted(paths.requests):
             yield "compiled"
-        if policy.own_rule() is not None:
-            yield "interned"
+        yield "interned"
     yield "reference" if policy.dynamic else "heap"
 
 
@@ -140,27 +137,21 @@ def _replay_forest(
     held: bytearray | None,
 ) -> Outcome | None:
     """A replay on integers; None where the compiled engine cannot be exact."""
-    rule = policy.own_rule()
     if engine not in get_args(Engine):
-        expected = ", ".join(map(repr, get_args(Engine)[:-1]))
-        raise InputError(f"engine {engine!r}: expected {expected} or {get_args(Engine)[-1]!r}")
+        *others, last = map(repr, get_args(Engine))
+        raise InputError(f"engine {engine!r}: expected {', '.join(others)} or {last}")
     if engine == "compiled" and not choose.available():
-        raise InputError("engine 'compiled': needs numba; pip install 'cache-worthy[fast]'")
-    if engine == "interned" and rule is None:
-        raise InputError(f"engine 'interned': policy {policy.name} declares no key rule")
+        raise InputError("engine 'compiled': needs numba (pip install numba)")
+    rule = policy.own_rule()
+    if rule is None:
+        raise InputError(f"engine {engine!r}: policy {policy.name} declares no key rule")
     if not (isinstance(size, DepthFn) and isinstance(cost, DepthFn)):
-        if engine == "compiled":
-            return None
         raise InputError(f"engine {engine!r}: size_fn and cost_fn must have cumulative(depth)")
     forest = paths if isinstance(paths, Forest) else build_forest(paths)
     sizes, costs = size.cumulative(forest.depth), cost.cumulative(forest.depth)
     require_floor(sizes[forest.depth], capacity)
-    if engine == "interned" and rule is not None:
+    if engine == "interned":
         return replay_interned(forest, rule, capacity, sizes, costs, held)
-    from cache_worthy.sim.radix.compiled import replay_compiled, replay_cosigned
+    from cache_worthy.sim.radix.compiled import replay_compiled
 
-    if not policy.has_kernel:
-        return None
-    if rule is not None:
-        return replay_compiled(forest, rule, capacity, sizes, costs, held)
-    return replay_cosigned(forest, capacity, sizes, costs)
+    return replay_compiled(forest, rule, capacity, sizes, costs, held)

@@ -23,9 +23,8 @@ POSITIONAL = 3
 #: File or function -> why it may be longer: replay kernels and code that is a table.
 EXEMPT: dict[str, str] = {
     "sim/radix/interned.py:replay_interned": "a replay kernel",
-    "sim/radix/kernels/cosigned.py:cosigned": "a replay kernel",
-    "sim/radix/kernels/lru.py:lru": "a replay kernel",
-    "sim/radix/kernels/rules.py:rules": "a replay kernel",
+    "sim/radix/kernels/__init__.py:lru": "a replay kernel",
+    "sim/radix/kernels/__init__.py:rules": "a replay kernel",
     "sim/blocks/policies/s3fifo.py:serve": "the loop of one algorithm, as its paper has it",
     "sim/blocks/policies/s3fifo_paper.py:serve": "the loop of one algorithm, as its paper has it",
     "theory/potential/rows.py:cosigned_rows": "a table of formulas",

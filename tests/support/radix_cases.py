@@ -20,9 +20,7 @@ def engines_of(policy: str) -> list[Engine]:
     if not POLICIES[policy].dynamic:
         able.append("heap")
     if POLICIES[policy].key_rule is not None:
-        able.append("interned")
-    if POLICIES[policy].key_rule is not None or policy == "cosigned":
-        able.append("compiled")
+        able += ["interned", "compiled"]
     return able
 
 

@@ -81,11 +81,6 @@ class EvictionPolicy(ABC):
         rule: KeyRule | None = cls.__dict__.get("key_rule")
         return rule
 
-    @property
-    def has_kernel(self) -> bool:
-        """Whether the compiled engine can run this policy."""
-        return self.own_rule() is not None
-
     @abstractmethod
     def priority(self, node: Node, clock: int) -> Priority:
         """Lower is evicted first; ties go to the older node (smaller id)."""

@@ -98,11 +98,6 @@ class Cosigned(EvictionPolicy):
         self._rates = 0  # of the solvent unpinned nodes
         self._unpinned = 0  # size of the unpinned nodes
 
-    @property
-    def has_kernel(self) -> bool:
-        """The compiled engine has one of its own for this class, where levels and credits are floats."""
-        return type(self) is Cosigned and self._number is float
-
     def priority(self, node: Node, clock: int) -> Priority:
         """Level at which the node runs out of credit, if nothing changes; for inspection."""
         account = self._accounts[node.id]

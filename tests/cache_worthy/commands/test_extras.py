@@ -1,4 +1,4 @@
-"""A whole analysis is the same, byte for byte, with the extras for large logs and without."""
+"""A whole analysis is the same, byte for byte, with numba and orjson and without."""
 
 from __future__ import annotations
 
@@ -60,6 +60,32 @@ def test_of_a_constructed_log(run: Run, write: Callable[..., Path]) -> None:
     with_them, without = documents(run, write(*conversations(250)), "--skip", "bound")
     assert with_them == without
     assert '"evictions"' in without
+
+
+@pytest.mark.parametrize("hidden", [("numba", "orjson"), ("numba",), ()])
+def test_a_large_log_says_once_what_is_missing(
+    hidden: tuple[str, ...], run: Run, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a platform or Python has no wheel: the plain engine answers, and says so."""
+    log = write(*conversations(fast.MANY_FROM + 1))
+    expected = run("analyze", log, "--json", "--skip", "bound,band")[:2]
+    fast.available.cache_clear()
+    monkeypatch.setattr(fast, "_loaded", False)
+    for name in hidden:
+        monkeypatch.setitem(sys.modules, name, None)
+    try:
+        code, out, err = run("analyze", log, "--json", "--skip", "bound,band")
+        assert (code, out) == expected
+        said = f"slower without {' and '.join(hidden)}, the results are the same"
+        assert [said in line for line in err.splitlines() if "slower" in line] == [True] * bool(
+            hidden
+        )
+        assert fast.available() == ("numba" not in hidden)
+        assert "slower" not in run("analyze", log, "--json", "--skip", "bound,band", "-q")[2]
+        small = write(*conversations(fast.MANY_FROM))
+        assert "slower" not in run("convert", small, "-o", "-")[2]
+    finally:
+        fast.available.cache_clear()
 
 
 @pytest.mark.traces

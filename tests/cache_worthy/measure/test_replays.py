@@ -22,7 +22,7 @@ from cache_worthy.sim.radix.replay import replay
 from cache_worthy.sim.trace import paths_of
 from cache_worthy.workers import SERIAL, Threads, Workers
 
-COMPILED = [name for name, policy in POLICIES.items() if policy().has_kernel]
+COMPILED = [name for name, policy in POLICIES.items() if policy.own_rule()]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -87,11 +87,11 @@ def test_machine_code_is_loaded_before_threads_start(monkeypatch: pytest.MonkeyP
         pytest.skip("numba is not installed")
     monkeypatch.setattr(fast, "_loaded", True)
     first: dict[str, threading.Thread] = {}
-    kernels = dict(compiled._kernels())
+    kernels = compiled._kernels()
 
     def run(name: str, *arguments: Any) -> Any:
         first.setdefault(name, threading.current_thread())
-        return kernels[name](*arguments)
+        return getattr(kernels, name)(*arguments)
 
     monkeypatch.setattr(compiled, "_run", run)
     replays_module._load.cache_clear()
@@ -99,9 +99,9 @@ def test_machine_code_is_loaded_before_threads_start(monkeypatch: pytest.MonkeyP
     size = BlockSize()
     replays = Replays(forest, size, BlockCost())
     replays.ahead((policy, forest.depth * size.block) for policy in COMPILED)
-    assert first == dict.fromkeys(kernels, threading.main_thread())
+    assert first == dict.fromkeys(("lru", "rules"), threading.main_thread())
     # Of one kind of arguments: nothing was left to compile in a thread.
-    assert [len(getattr(k, "signatures")) for k in kernels.values()] == [1] * 3  # noqa: B009
+    assert [len(kernel.signatures) for kernel in (kernels.lru, kernels.rules)] == [1, 1]
 
 
 def test_no_threads_for_plain_replays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,8 +19,7 @@ from radix_cases import random_forest
 
 from cache_worthy.sim.cost import BlockSize
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.radix import choose, compiled
-from cache_worthy.sim.radix.kernels import common
+from cache_worthy.sim.radix import choose, compiled, kernels
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
 
@@ -69,41 +68,21 @@ def test_machine_code_that_no_disk_keeps_is_made_in_the_process(
     def broken(*arguments: object) -> object:
         raise error
 
-    def now() -> dict[str, Callable[..., object]]:
-        return {"rules": broken if choose.on_disk else lambda *arguments: arguments}
+    def rules(*arguments: object) -> object:
+        return broken(*arguments) if choose.on_disk else arguments
+
+    module = types.SimpleNamespace(rules=rules)
 
     monkeypatch.setattr(compiled, "_kept", lambda: tmp_path)
     monkeypatch.setattr("importlib.reload", done.append)
-    monkeypatch.setattr(compiled, "_kernels", functools.cache(now))
+    monkeypatch.setattr(compiled, "_kernels", lambda: module)
     monkeypatch.setattr(choose, "on_disk", True)
     assert compiled._run("rules", 1, 2) == (1, 2)
     assert not choose.on_disk
-    assert done == compiled._modules()
-    assert [str(module.__name__).rpartition(".")[2] for module in compiled._modules()] == [
-        "common",  # before those that import from it
-        *compiled.KERNELS,
-    ]
+    assert done == [module]
     # What cannot be read would cost the compilation in every process to come.
     assert [file.exists() for file in kept] == [isinstance(error, OSError)] * 2
     assert other.exists()
-
-
-def test_machine_code_made_with_other_shared_steps_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """numba compares the file of a kernel, not the one that it imports from."""
-    folder, shared = tmp_path / "kept", tmp_path / "common.py"
-    monkeypatch.setattr(compiled, "_kept", lambda: folder)
-    shared.write_text("one")
-    compiled._forget_stale(shared)  # the first time there is nothing, not even a folder
-    kept = folder / "rules.rules-1.py311.nbi"
-    for text, there in (("one", True), ("two", False)):
-        kept.touch()
-        shared.write_text(text)
-        compiled._forget_stale(shared)
-        assert kept.exists() == there
-    monkeypatch.setattr(compiled, "_kept", lambda: None)
-    compiled._forget_stale(shared)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -115,7 +94,7 @@ def test_ctrl_c_waits_for_the_kernel_once(times: int, monkeypatch: pytest.Monkey
             signal.raise_signal(signal.SIGINT)
             reached.append(n)
 
-    monkeypatch.setattr(compiled, "_kernels", functools.cache(lambda: {"rules": kernel}))
+    monkeypatch.setattr(compiled, "_kernels", lambda: types.SimpleNamespace(rules=kernel))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -167,8 +146,8 @@ def test_without_a_place_for_machine_code_it_is_compiled_all_the_same(
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: ("compiled", function)
 
-    monkeypatch.setattr(common, "njit", nowhere)
-    made: object = common.compiled(print)
+    monkeypatch.setattr(kernels, "njit", nowhere)
+    made: object = kernels.compiled(print)
     assert made == ("compiled", print)
 
 
