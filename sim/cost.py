@@ -1,7 +1,6 @@
-"""The cost model, defined once: exact integer FLOPs of prefill and bytes of KV cache.
+"""Sizes and costs of blocks: exact integer FLOPs of prefill and bytes of KV cache.
 
-What a model is and what it costs, kind of layer by kind of layer, is in `cache_worthy.sim.models`;
-here that is brought to ranges of tokens and to blocks. A block's cost is the difference
+`cache_worthy.sim.models` prices ranges of tokens; here that is applied to blocks. A block's cost is
 ``prefill(end) - prefill(start)``, exact because the causal pairs whose query lies in the range
 number ``(end^2 - start^2) / 2``.
 
@@ -22,47 +21,7 @@ from cache_worthy.sim.models.model import DEFAULT_MODEL, MODELS, Model
 from cache_worthy.sim.models.prefix import require_full_cache
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
-__all__ = [
-    "DEFAULT_MODEL",
-    "MODELS",
-    "BlockCost",
-    "BlockSize",
-    "DepthFn",
-    "Model",
-    "SegmentFn",
-    "TableCost",
-    "kv_bytes",
-    "load_model",
-    "prefill_cost",
-    "segment_cost",
-]
-
-
-def prefill_cost(tokens: int, model: Model = DEFAULT_MODEL) -> int:
-    """FLOPs of prefilling ``tokens`` tokens from nothing."""
-    return model.prefill(tokens)
-
-
-def segment_cost(start: int, end: int, model: Model = DEFAULT_MODEL) -> int:
-    """FLOPs of prefilling tokens ``[start, end)`` while those before are cached.
-
-    Examples
-    --------
-    >>> segment_cost(0, 512) + segment_cost(512, 1024) == segment_cost(0, 1024)
-    True
-    """
-    return model.segment(start, end)
-
-
-def kv_bytes(tokens: int, model: Model = DEFAULT_MODEL) -> int:
-    """Bytes of KV cache that a sequence of ``tokens`` tokens occupies: keys and values, every layer.
-
-    Examples
-    --------
-    >>> kv_bytes(512) == 64 * 2**20
-    True
-    """
-    return kv_bytes_of(model, tokens)
+__all__ = ["DEFAULT_MODEL", "MODELS", "BlockCost", "BlockSize", "Model", "TableCost", "load_model"]
 
 
 class SegmentFn(Protocol):
@@ -76,12 +35,12 @@ class SegmentFn(Protocol):
 
 @runtime_checkable
 class DepthFn(Protocol):
-    """A :class:`SegmentFn` that looks at depths only, so that the fast engine can tabulate it."""
+    """A :class:`SegmentFn` of depths only, which the fast engines tabulate."""
 
     def __call__(self, block_ids: Sequence[BlockId], depth: int, /) -> int: ...
 
     def cumulative(self, depth: int) -> list[int]:
-        """Values of the paths of 0, 1, ..., ``depth`` blocks; non-decreasing, first 0."""
+        """Values of the paths of 0, 1, ..., ``depth`` blocks: 0 first, non-decreasing."""
         ...
 
 
@@ -104,7 +63,7 @@ class BlockSize:
     @property
     def block(self) -> int:
         """Bytes of one block."""
-        return kv_bytes(self.block_tokens, self.model)
+        return kv_bytes_of(self.model, self.block_tokens)
 
     def __call__(self, block_ids: Sequence[BlockId], depth: int, /) -> int:
         return len(block_ids) * self.block
@@ -125,17 +84,17 @@ class BlockCost:
 
     def __call__(self, block_ids: Sequence[BlockId], depth: int, /) -> int:
         b = self.block_tokens
-        return segment_cost(depth * b, (depth + len(block_ids)) * b, self.model)
+        return self.model.segment(depth * b, (depth + len(block_ids)) * b)
 
     def cumulative(self, depth: int) -> list[int]:
         b = self.block_tokens
-        steps = (segment_cost(n * b, (n + 1) * b, self.model) for n in range(depth))
+        steps = (self.model.segment(n * b, (n + 1) * b) for n in range(depth))
         return list(accumulate(steps, initial=0))
 
 
 @dataclass(frozen=True, slots=True)
 class TableCost:
-    """A cost of whole blocks given as its table, in any unit: other coefficients, a measured curve.
+    """A cost of whole blocks as a table, in any unit: other coefficients, a measured curve.
 
     Attributes
     ----------

@@ -2,17 +2,16 @@
 
 Every distinct block has exactly one parent and one depth. Blocks are interned once, so a request
 becomes one integer: its terminal node. Ids that do not fix their prefix (the same id under two
-parents) are re-interned by ``(parent, id)``, which is what a radix cache does with tokens; the
-forest says so in ``reinterned``.
+parents) are interned by ``(parent, id)``, as a radix cache does with tokens; the forest says so in
+``reinterned``.
 
-Two forms build it. The plain one interns block by block in a dictionary. The columnar one sorts
-out whole columns in numpy; it is there because a million requests refer to 29 million blocks
-(``scripts/bench/scale.py`` has time and peak memory of what starts with it). They agree attribute by attribute; the
-plain one is the oracle.
+Two forms build it: the plain one block by block in a dictionary, and for large logs the columnar one,
+which sorts whole columns in numpy (a million requests refer to 29 million blocks;
+``scripts/bench/scale.py`` has its time and memory).
 
-Evidence: rank 2 (node sizes sum to the distinct blocks; one parent a block, raised here) and
-rank 1 for the Mooncake traces (node counts and sizes of the published structure table); rank 5, the
-two forms.
+Evidence: rank 2 (node sizes sum to the distinct blocks, one parent per block, raised here); rank 1
+for the Mooncake traces (node counts and sizes of the published structure table); rank 5, the two
+forms agree attribute by attribute.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain
+from functools import cached_property
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from cache_worthy.sim.columns import Ints, Paths, RequestTable
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNAR_FROM = 200_000
-"""Block references from which the columnar form is taken: fewer take less time than numpy's import."""
+"""Block references from which the columnar form is used: fewer take less time than importing numpy."""
 
 COLUMNAR_TO = 1 << 31
-"""Block references from which it is not: places are kept in 32 bits."""
+"""Block references from which it is not: positions have 32 bits."""
 
 KEEP_PATHS = 1_000_000
 """Block references up to which a forest keeps its paths once made: 40 MB."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for the cached properties
 class Forest:
     """A trace as a radix forest. Node and block numbers are dense, parents before children.
 
-    All sequences of integers are arrays (:class:`~cache_worthy.sim.columns.Ints`), which index and
-    compare as lists do and take 4 bytes an element.
+    Sequences of integers are arrays (:class:`~cache_worthy.sim.columns.Ints`): 4 bytes per element,
+    indexed and compared as lists are.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Forest:
     start, end : sequence of int
         Per node the depth range ``[start, end)`` of its blocks, in blocks.
     refs : sequence of int
-        Per node the number of requests whose path contains it. A node boundary lies wherever
-        this count changes along a path.
+        Per node the number of requests whose path contains it. A node ends where this count
+        changes along a path.
     block_parent : sequence of int
         Per block its parent block, -1 for a root.
     last_block : sequence of int
@@ -83,10 +83,18 @@ class Forest:
     block_ids: Sequence[BlockId] = field(repr=False)
     reinterned: bool
     memo: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What others have worked out of this forest and want to find again."""
+    """What others have computed from this forest, kept for the next call."""
+
+    def __post_init__(self) -> None:
+        if sum(self.end) - sum(self.start) != self.distinct:
+            raise InvariantError("node sizes do not sum to the distinct blocks")
+        end = self.end
+        for node, blocks_on_path in zip(self.terminal, self.length, strict=True):
+            if node >= 0 and end[node] != blocks_on_path:
+                raise InvariantError("a request ends inside a node of the static forest")
 
     def __reduce__(self) -> tuple[type[Forest], tuple[object, ...]]:
-        """Another process gets the forest, not what was worked out of it here."""
+        """Another process gets the forest alone, without what was computed from it."""
         return Forest, tuple(getattr(self, f.name) for f in fields(self) if f.init)
 
     @property
@@ -111,47 +119,33 @@ class Forest:
 
     @property
     def depth(self) -> int:
-        """The longest path, in blocks: the least capacity that serves the trace."""
+        """The longest path, in blocks: the smallest capacity that serves the trace."""
         return max(self.lengths, default=0)
 
-    @property
+    @cached_property
     def lengths(self) -> Counter[int]:
-        """Requests by path length; counted once."""
-        found: Counter[int] | None = self.memo.get("lengths")
-        if found is None:
-            found = self.memo["lengths"] = Counter(self.length)
-        return found
+        """Requests by path length."""
+        return Counter(self.length)
 
-    @property
+    @cached_property
     def depths(self) -> Counter[int]:
-        """Distinct blocks by the depth they end at, from 1; counted once.
-
-        With cumulative costs by depth this gives the cost of every block once without a walk over
-        the nodes.
-        """
-        found: Counter[int] | None = self.memo.get("depths")
-        if found is None:
-            change: Counter[int] = Counter(self.start)
-            change.subtract(Counter(self.end))
-            found, open_now = Counter(), 0
-            for depth in range(self.depth):
-                open_now += change[depth]
-                found[depth + 1] = open_now
-            self.memo["depths"] = found
-        return found
+        """Distinct blocks by the depth they end at, from 1."""
+        change: Counter[int] = Counter(self.start)
+        change.subtract(Counter(self.end))
+        return Counter(dict(enumerate(accumulate(change[d] for d in range(self.depth)), 1)))
 
     def path(self, request: int) -> tuple[int, ...]:
-        """The blocks of one request by block number, root first. Time: depth."""
+        """The block numbers of one request, root first. Time: depth."""
         return self._path_to(self.terminal[request], range(self.distinct))
 
     def paths(self) -> tuple[tuple[int, ...], ...]:
-        """All requests by block number. Time and memory: the block references.
+        """The block numbers of every request. Time and memory: the block references.
 
-        Kept where there are few (``KEEP_PATHS``), because every replay on node objects asks.
+        Kept up to ``KEEP_PATHS`` references, because every replay on node objects asks.
         """
         found: tuple[tuple[int, ...], ...] | None = self.memo.get("paths")
         if found is None:
-            blocks = tuple(range(self.distinct))  # each number one object, in whatever path it is
+            blocks = tuple(range(self.distinct))  # one object per number, shared by all paths
             to = {node: self._path_to(node, blocks) for node in set(self.terminal)}
             found = tuple(to[node] for node in self.terminal)
             if self.references <= KEEP_PATHS:
@@ -159,10 +153,9 @@ class Forest:
         return found
 
     def _path_to(self, node: int, blocks: Sequence[int]) -> tuple[int, ...]:
-        """The path that ends with a node.
+        """The path that ends with a node; the blocks of a node are numbered consecutively.
 
-        Blocks are numbered in order of first appearance, and every request that has the first block
-        of a node has them all: those of a node are consecutive.
+        Blocks are numbered by first appearance, and a request with a node's first block has them all.
         """
         runs = []
         while node >= 0:
@@ -180,25 +173,19 @@ class Forest:
         whole = sum(n * costs[depth] for depth, n in self.lengths.items())
         return whole - sum(map(costs.__getitem__, matched))
 
+    @cached_property
     def subtree_blocks(self) -> Ints:
-        """Per node the blocks at or below it; counted once. Time: nodes."""
-        found: Ints | None = self.memo.get("subtree_blocks")
-        if found is None:
-            total = [e - s for s, e in zip(self.start, self.end, strict=True)]
-            for node in range(self.nodes - 1, -1, -1):
-                if self.parent[node] >= 0:
-                    total[self.parent[node]] += total[node]
-            found = self.memo["subtree_blocks"] = Ints("i", total)
-        return found
+        """Per node the blocks at or below it. Time: nodes."""
+        total = [e - s for s, e in zip(self.start, self.end, strict=True)]
+        for node in range(self.nodes - 1, -1, -1):
+            if self.parent[node] >= 0:
+                total[self.parent[node]] += total[node]
+        return Ints("i", total)
 
-    @property
+    @cached_property
     def shared(self) -> Ints:
-        """The nodes that more than one request contains; found once."""
-        found: Ints | None = self.memo.get("shared")
-        if found is None:
-            several = (node for node, refs in enumerate(self.refs) if refs > 1)
-            found = self.memo["shared"] = Ints("i", several)
-        return found
+        """The nodes that more than one request contains."""
+        return Ints("i", (node for node, refs in enumerate(self.refs) if refs > 1))
 
 
 def build_forest(paths: Iterable[Sequence[BlockId]]) -> Forest:
@@ -207,16 +194,12 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> Forest:
     Parameters
     ----------
     paths : iterable of sequence of (int or str)
-        One path of block ids a request, root first. Consumed once.
-
-    Returns
-    -------
-    Forest
+        One path of block ids per request, root first. Consumed once.
 
     Notes
     -----
     Time and memory: linear in the block references (a sort where the ids of a large log are spread
-    wide); where ids do not fix their prefix, one dictionary look-up each.
+    wide); where ids do not fix their prefix, a dictionary look-up for each.
 
     Examples
     --------
@@ -234,7 +217,7 @@ def build_forest(paths: Iterable[Sequence[BlockId]]) -> Forest:
 
 
 def forest_of(requests: Sequence[Request]) -> Forest:
-    """The forest of a log's requests; a table's is built once.
+    """The forest of a log's requests; that of a table is built once.
 
     Examples
     --------
@@ -293,39 +276,22 @@ def _plain(paths: Iterable[Sequence[BlockId]]) -> Forest:
         node_of[block] = node
 
     terminal = [node_of[block] if block >= 0 else -1 for block in last]
-    return _checked(
-        Forest(
-            terminal=Ints("i", terminal),
-            length=Ints("i", map(len, rows)),
-            parent=Ints("i", parent),
-            start=Ints("i", start),
-            end=Ints("i", end),
-            refs=Ints("i", refs),
-            block_parent=Ints("i", block_parent),
-            last_block=Ints("i", last_block),
-            block_ids=block_ids,
-            reinterned=reinterned,
-        )
+    return Forest(
+        terminal=Ints("i", terminal),
+        length=Ints("i", map(len, rows)),
+        parent=Ints("i", parent),
+        start=Ints("i", start),
+        end=Ints("i", end),
+        refs=Ints("i", refs),
+        block_parent=Ints("i", block_parent),
+        last_block=Ints("i", last_block),
+        block_ids=block_ids,
+        reinterned=reinterned,
     )
 
 
-def _checked(forest: Forest) -> Forest:
-    """The forest, after its invariants."""
-    if sum(forest.end) - sum(forest.start) != forest.distinct:
-        raise InvariantError("node sizes do not sum to the distinct blocks")
-    end = forest.end
-    for node, blocks_on_path in zip(forest.terminal, forest.length, strict=True):
-        if node >= 0 and end[node] != blocks_on_path:
-            raise InvariantError("a request ends inside a node of the static forest")
-    return forest
-
-
 def _columnar(paths: Paths) -> Forest | None:
-    """From the columns of a table of requests; None where an id shows up under a second parent.
-
-    Blocks are numbered in order of first appearance, so the blocks of a node, which every request
-    that has the first one has in full, stand one after another.
-    """
+    """From the columns of a table; None where an id appears under a second parent."""
     import numpy as np
 
     column = paths.table.ids
@@ -334,6 +300,7 @@ def _columnar(paths: Paths) -> Forest | None:
     ids = np.frombuffer(column, np.uint64 if unsigned else np.int64)[first_id:last_id]  # type: ignore[arg-type]
     ends = np.frombuffer(paths.table.ends, np.int64)[paths.begin : paths.end] - first_id
     begins = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+    # The blocks of a node are numbered consecutively; see Forest._path_to.
     number, block_of = _numbered(ids)
     above = np.empty_like(block_of)
     above[1:] = block_of[:-1]
@@ -355,24 +322,22 @@ def _columnar(paths: Paths) -> Forest | None:
     terminal = np.full(len(ends), -1, np.int32)
     filled = begins < ends
     terminal[filled] = node_of[block_of[ends[filled] - 1]]
-    return _checked(
-        Forest(
-            terminal=_ints(terminal),
-            length=_ints(ends - begins),
-            parent=_ints(np.where(up < 0, up, node_of[up])),
-            start=_ints(start),
-            end=_ints(start + last - first + 1),
-            refs=_ints(count[first]),
-            block_parent=_ints(block_parent),
-            last_block=_ints(last),
-            block_ids=_ints(ids[number], "Q" if unsigned else "q"),
-            reinterned=False,
-        )
+    return Forest(
+        terminal=_ints(terminal),
+        length=_ints(ends - begins),
+        parent=_ints(np.where(up < 0, up, node_of[up])),
+        start=_ints(start),
+        end=_ints(start + last - first + 1),
+        refs=_ints(count[first]),
+        block_parent=_ints(block_parent),
+        last_block=_ints(last),
+        block_ids=_ints(ids[number], "Q" if unsigned else "q"),
+        reinterned=False,
     )
 
 
 def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Where each distinct id comes first, in order, and the number in that order of every id."""
+    """Where each distinct id first appears, in order, and for every id its number in that order."""
     import numpy as np
 
     low = int(ids.min())
@@ -386,7 +351,7 @@ def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         span = len(distinct)
         del distinct
     first = np.empty(span, np.int32)
-    # Of several assignments to one place the last stands: backwards that is the first appearance.
+    # Of several assignments to one element the last counts: backwards, the first appearance.
     first[code[::-1]] = np.arange(size - 1, -1, -1, dtype=np.int32)
     at = first[code]
     del code, first
@@ -409,7 +374,7 @@ _Interned = tuple[list[int], list[BlockId], list[int]]
 
 
 def _intern_by_id(rows: list[tuple[BlockId, ...]]) -> _Interned | None:
-    """Blocks keyed by id alone; None as soon as an id shows up under a second parent."""
+    """Blocks keyed by id alone; None as soon as an id appears under a second parent."""
     index: dict[BlockId, int] = {}
     parent: list[int] = []
     last: list[int] = []

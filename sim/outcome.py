@@ -23,21 +23,20 @@ class Outcome:
     hit_blocks : int
         Blocks of the requests' prefixes found resident, summed.
     block_misses : int
-        References that found their block absent when it was their turn: ``block_references -
-        hit_blocks`` where a cached block always comes with its prefix.
+        References whose block was absent when its turn came: ``block_references - hit_blocks`` where
+        a cached block always comes with its prefix.
     total_cost, compulsory_cost : int
         Recomputed, and each distinct block once (exact FLOPs by default).
     evictions : int
         Evicted nodes; blocks in a block cache.
     evicted_size, resident_size : int
-        What left and what remains, in the unit of the capacity.
+        In the unit of the capacity.
     matched : sequence of int
-        Blocks of the prefix found resident, by request; empty where single requests are not known.
+        Blocks of the prefix found resident, by request; empty where requests are not told apart.
     hit_tokens, prompt_tokens : sequence of int
-        Prompt tokens found resident and prompt length, by request; empty where the replay was given
-        no lengths.
+        Prompt tokens found resident and prompt length, by request; empty without prompt lengths.
     evicted_once : int or None
-        Evicted nodes whose only use was their insertion; None where nobody counts.
+        Evicted nodes whose only use was their insertion; None where not counted.
     """
 
     capacity: int
@@ -83,7 +82,7 @@ class Outcome:
 
     @property
     def request_hit_rate(self) -> float | None:
-        """Mean over the requests with a prompt of the share of its tokens found resident."""
+        """Mean share of the prompt found resident, over the requests with a prompt."""
         pairs = zip(self.hit_tokens, self.prompt_tokens, strict=True)
         shares = [hit / prompt for hit, prompt in pairs if prompt]
         return sum(shares) / len(shares) if shares else None

@@ -1,4 +1,4 @@
-"""What a trace is made of: requests, each a path of block ids.
+"""A trace: requests, each a path of block ids.
 
 A block id stands for the whole prefix up to and including its block, as in the Mooncake FAST'25
 traces. Evidence: rank 1, the published trace table (``scripts/check/traces.py --check``).
@@ -31,7 +31,7 @@ class Request:
     timestamp : int or float or None
         Arrival, in the log's own unit; no result depends on it.
     priority : int
-        Of the request, where the log has an integer; only ``sglang_priority`` reads it.
+        Only ``sglang_priority`` reads it.
     """
 
     hash_ids: tuple[BlockId, ...]
@@ -42,6 +42,6 @@ class Request:
 
 
 def paths_of(requests: Iterable[Request]) -> Sequence[tuple[BlockId, ...]]:
-    """The block paths of the requests, which is all that replay needs; of a table, a view."""
+    """The block paths of the requests; of a table, a view."""
     view: Sequence[tuple[BlockId, ...]] | None = getattr(requests, "paths", None)
     return tuple(r.hash_ids for r in requests) if view is None else view

@@ -108,7 +108,7 @@ def measure_pins(replays: Replays, top: int) -> Pins:
             if node in wanted:
                 first.setdefault(node, request)
             node = forest.parent[node]
-    below = forest.subtree_blocks()
+    below = forest.subtree_blocks
     held: set[int] = set()
     for node in ranked:
         while node >= 0 and node not in held:

@@ -161,7 +161,7 @@ def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workloa
         depth=_distribution(list(forest.length)),
         radix_nodes=forest.nodes,
         node_blocks=_distribution([e - s for s, e in spans]),
-        largest_subtree_blocks=max(forest.subtree_blocks(), default=0),
+        largest_subtree_blocks=max(forest.subtree_blocks, default=0),
         cost_per_node_p90_over_p10=_spread(costs),
         cost_per_node_max_over_min=costs[-1] / costs[0] if costs else None,
         cost_per_byte_p90_over_p10=_spread(density),

@@ -13,7 +13,6 @@ import numpy as np
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
 from cache_worthy.sim import serving
-from cache_worthy.sim.cost import segment_cost
 from cache_worthy.sim.serving import BLOCK_SIZE, STUDY_MODEL, EngineRequest, Served
 from cache_worthy.sim.trace import BlockId, Request
 from cache_worthy.study import limits
@@ -127,7 +126,7 @@ def _point(number: int, repeats: Sequence[Served]) -> LogPoint:
         request=number,
         prompt_tokens=first.prompt_tokens,
         cached_tokens=first.cached_tokens,
-        predicted_flops=segment_cost(first.cached_tokens, first.prompt_tokens, STUDY_MODEL),
+        predicted_flops=STUDY_MODEL.segment(first.cached_tokens, first.prompt_tokens),
         prefill_s=median(s.prefill_seconds for s in repeats),
     )
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         cells = structure_cells(forest)
         print(f"{trace}: " + "; ".join(f"{name} {cell}" for name, cell in cells.items()))
         again = rereferenced(forest)
-        top = max(forest.subtree_blocks())
+        top = max(forest.subtree_blocks)
         print(
             f"{trace}: {again} percent of distinct blocks referenced again; largest subtree "
             f"{top} of {forest.distinct} blocks; most shared node in {max(forest.refs)} requests"

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         spread[f"{label}, cost"] = [c / min(costs) for c in costs]
         spread[f"{label}, cost per byte"] = [d / min(density) for d in density]
         sizes[label] = [float(s) for s in blocks]
-        subtrees[label] = [float(b) for b in forest.subtree_blocks()]
+        subtrees[label] = [float(b) for b in forest.subtree_blocks]
     draw(
         args.out / "node_sizes.png",
         "Sizes of radix nodes",

@@ -18,7 +18,7 @@ from published import trace_file
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import BlockLog
 from cache_worthy.sim.columns import RequestTable
-from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize, Model, segment_cost
+from cache_worthy.sim.cost import DEFAULT_MODEL, MODELS, BlockSize, Model
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.radix.policies import POLICIES
@@ -94,9 +94,7 @@ def node_sizes(forest: Forest) -> list[int]:
 def node_costs(forest: Forest, model: Model) -> list[int]:
     """FLOPs of recomputing every radix node below its cached ancestors."""
     b = BLOCK_SIZE_TOKENS
-    return [
-        segment_cost(s * b, e * b, model) for s, e in zip(forest.start, forest.end, strict=True)
-    ]
+    return [model.segment(s * b, e * b) for s, e in zip(forest.start, forest.end, strict=True)]
 
 
 def per_byte_spread(forest: Forest, model: Model) -> Fraction:

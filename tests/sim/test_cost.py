@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache_worthy.sim.cost import (
-    MODELS,
-    BlockCost,
-    BlockSize,
-    Model,
-    kv_bytes,
-    load_model,
-    prefill_cost,
-    segment_cost,
-)
+from cache_worthy.sim.cost import MODELS, BlockCost, BlockSize, Model, load_model
 from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.models.memory import kv_bytes_of
 
 
 @pytest.mark.parametrize(
@@ -64,15 +56,15 @@ def _by_counting(model: Model, start: int, end: int) -> int:
 
 @given(small, st.integers(0, 30), st.integers(0, 30))
 def test_segments_against_a_direct_count(model: Model, start: int, length: int) -> None:
-    assert segment_cost(start, start + length, model) == _by_counting(model, start, start + length)
+    assert model.segment(start, start + length) == _by_counting(model, start, start + length)
 
 
 @given(small, st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
 def test_segments_are_additive(model: Model, a: int, b: int, c: int) -> None:
     a, b, c = sorted((a, b, c))
-    whole = segment_cost(a, c, model)
-    assert segment_cost(a, b, model) + segment_cost(b, c, model) == whole
-    assert segment_cost(0, c, model) == prefill_cost(c, model)
+    whole = model.segment(a, c)
+    assert model.segment(a, b) + model.segment(b, c) == whole
+    assert model.segment(0, c) == model.prefill(c)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
@@ -91,18 +83,18 @@ def test_costs_in_small_units() -> None:
         model = MODELS[name]
         unit = model.quadratic * 512**2
         for s, e in ((0, 1), (3, 9), (100, 247)):
-            assert segment_cost(512 * s, 512 * e, model) == (e - s) * (a + s + e) * unit
+            assert model.segment(512 * s, 512 * e) == (e - s) * (a + s + e) * unit
 
 
 def test_kv_bytes() -> None:
-    assert kv_bytes(1, MODELS["Llama-3.1-8B"]) == 131_072
-    assert kv_bytes(1, MODELS["Llama-3.1-70B"]) == 327_680
+    assert kv_bytes_of(MODELS["Llama-3.1-8B"], 1) == 131_072
+    assert kv_bytes_of(MODELS["Llama-3.1-70B"], 1) == 327_680
     assert BlockSize().block == 64 * 2**20
 
 
 def test_costs_of_a_long_70b_trace_overflow_int64() -> None:
     """Exact integers matter: a day of conversation traffic is past 2^63."""
-    total = 24 * 12031 * prefill_cost(12035, MODELS["Llama-3.1-70B"])
+    total = 24 * 12031 * MODELS["Llama-3.1-70B"].prefill(12035)
     assert total > 2**63
     assert isinstance(total, int)
 

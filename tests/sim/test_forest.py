@@ -42,7 +42,7 @@ def test_forest_against_prefixes(paths: list[tuple[BlockId, ...]]) -> None:
         above = forest.parent[node]
         assert forest.start[node] == (forest.end[above] if above >= 0 else 0)
     roots = [n for n in range(forest.nodes) if forest.parent[n] < 0]
-    assert sum(forest.subtree_blocks()[n] for n in roots) == forest.distinct
+    assert sum(forest.subtree_blocks[n] for n in roots) == forest.distinct
     # Ids fix their prefix exactly when each id has one parent; only then are they kept as keys.
     parents: dict[BlockId, set[tuple[BlockId, ...]]] = {}
     for prefix in count:

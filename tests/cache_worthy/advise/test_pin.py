@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cache_worthy.advise.pin import Pins, measure_pins
 from cache_worthy.logs.session import read_log
 from cache_worthy.measure.replays import Replays
-from cache_worthy.sim.cost import BlockCost, BlockSize, segment_cost
+from cache_worthy.sim.cost import DEFAULT_MODEL, BlockCost, BlockSize
 from cache_worthy.sim.forest import Forest, build_forest
 from cache_worthy.sim.radix.policies import POLICIES
 from cache_worthy.sim.radix.replay import replay
@@ -26,7 +26,7 @@ def _avoidable_by_prefix(paths: list[tuple[int, ...]]) -> int:
     """Every prefix counted as a tuple, no forest involved."""
     seen = Counter(tuple(p[: n + 1]) for p in paths for n in range(len(p)))
     return sum(
-        (times - 1) * segment_cost(512 * (len(prefix) - 1), 512 * len(prefix))
+        (times - 1) * DEFAULT_MODEL.segment(512 * (len(prefix) - 1), 512 * len(prefix))
         for prefix, times in seen.items()
     )
 
@@ -34,7 +34,7 @@ def _avoidable_by_prefix(paths: list[tuple[int, ...]]) -> int:
 def _avoidable_by_replay(forest: Forest) -> int:
     """What a cache that never evicts does not recompute."""
     result = replay(forest, POLICIES["lru"](), forest.distinct * BlockSize().block)
-    return sum(segment_cost(0, 512 * n) for n in forest.length) - result.total_cost
+    return sum(DEFAULT_MODEL.segment(0, 512 * n) for n in forest.length) - result.total_cost
 
 
 @given(
@@ -98,7 +98,7 @@ def test_protections_on_the_traces(traces: Path, trace: str) -> None:
     for path in paths:
         for depth, block in enumerate(path):
             seen[block] += 1
-            cost[block] = segment_cost(512 * depth, 512 * depth + 512)
+            cost[block] = DEFAULT_MODEL.segment(512 * depth, 512 * depth + 512)
     by_id = sum((n - 1) * cost[block] for block, n in seen.items())
     assert sum(p.protected_cost for p in pins.pins) == by_id == _avoidable_by_replay(forest)
     assert sum(p.blocks for p in pins.pins) == sum(n > 1 for n in seen.values())

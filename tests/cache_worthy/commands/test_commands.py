@@ -190,15 +190,16 @@ def test_python_interface_of_the_readme() -> None:
     """Plain functions for size and cost run on node objects and agree with the tables."""
     from collections.abc import Sequence
 
-    from cache_worthy.sim.cost import DEFAULT_MODEL, kv_bytes, segment_cost
+    from cache_worthy.sim.cost import DEFAULT_MODEL
+    from cache_worthy.sim.models.memory import kv_bytes_of
     from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
     def size(block_ids: Sequence[BlockId], depth: int) -> int:
-        return kv_bytes(len(block_ids) * BLOCK_SIZE_TOKENS, DEFAULT_MODEL)
+        return kv_bytes_of(DEFAULT_MODEL, len(block_ids) * BLOCK_SIZE_TOKENS)
 
     def cost(block_ids: Sequence[BlockId], depth: int) -> int:
         start = depth * BLOCK_SIZE_TOKENS
-        return segment_cost(start, start + len(block_ids) * BLOCK_SIZE_TOKENS, DEFAULT_MODEL)
+        return DEFAULT_MODEL.segment(start, start + len(block_ids) * BLOCK_SIZE_TOKENS)
 
     paths = [(1, 2, 3), (1, 4), (5,), (1, 2, 3)]
     capacity = 4 * 64 * 2**20

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.cost_curve import RESOLUTION, CostCurve, load_curve
-from cache_worthy.sim.cost import DEFAULT_MODEL, prefill_cost
+from cache_worthy.sim.cost import DEFAULT_MODEL
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -145,9 +145,9 @@ def test_the_model_s_own_curve_answers_as_the_model_in_any_unit(
     run: Run, sample: Path, put: Callable[[str], Path], unit: str
 ) -> None:
     """Points at block boundaries, so that interpolation adds nothing."""
-    rows = [f"{512 * n},{prefill_cost(512 * n) * Fraction(unit)}" for n in range(1, 7)]
+    rows = [f"{512 * n},{DEFAULT_MODEL.prefill(512 * n) * Fraction(unit)}" for n in range(1, 7)]
     if unit == "0.0001":
-        rows = [f"{512 * n},{prefill_cost(512 * n)}e-4" for n in range(1, 7)]
+        rows = [f"{512 * n},{DEFAULT_MODEL.prefill(512 * n)}e-4" for n in range(1, 7)]
     found = band(run, sample, "--cost-curve", put("\n".join(rows)))
     own, measured = found["members"][0], found["members"][-1]
     assert (own["name"], measured["name"]) == (DEFAULT_MODEL.name, "measured curve")

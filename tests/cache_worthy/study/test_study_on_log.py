@@ -15,7 +15,6 @@ from study_cases import (
 )
 
 from cache_worthy.sim import serving
-from cache_worthy.sim.cost import prefill_cost, segment_cost
 from cache_worthy.sim.serving import (
     STUDY_MODEL,
     Engine,
@@ -77,10 +76,10 @@ def test_a_log_measured_against_predicted_flops(run: Call, write: Write) -> None
         (69, 64),
     ]
     assert [p["predicted_flops"] for p in points] == [
-        prefill_cost(69, STUDY_MODEL),
-        segment_cost(64, 90, STUDY_MODEL),
-        prefill_cost(113, STUDY_MODEL),
-        segment_cost(64, 69, STUDY_MODEL),
+        STUDY_MODEL.prefill(69),
+        STUDY_MODEL.segment(64, 90),
+        STUDY_MODEL.prefill(113),
+        STUDY_MODEL.segment(64, 69),
     ]
     assert result["skipped_tokens"] == result["simulated_skipped_tokens"] == 128
     assert result["fit"]["residual_max"] >= result["fit"]["residual_p90"] >= 0

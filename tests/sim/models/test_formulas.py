@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache_worthy.sim.cost import BlockCost, BlockSize, Model, prefill_cost, segment_cost
+from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.catalogue import catalogue, shipped_model
 from cache_worthy.sim.models.config import read_config
@@ -107,9 +107,9 @@ def model_of(mixer: Mixer, feed_forward: FeedForward | None = None, layers: int 
 def test_prefill_token_by_token(name: str, start: int, length: int) -> None:
     model = model_of(MIXERS[name])
     direct = sum(2 * WEIGHTS[name] + cost_of_query(name, q) for q in range(start, start + length))
-    assert segment_cost(start, start + length, model) == 3 * direct
-    whole = prefill_cost(start + length, model)
-    assert segment_cost(0, start, model) + segment_cost(start, start + length, model) == whole
+    assert model.segment(start, start + length) == 3 * direct
+    whole = model.prefill(start + length)
+    assert model.segment(0, start) + model.segment(start, start + length) == whole
 
 
 @pytest.mark.parametrize("name", MIXERS)
@@ -171,16 +171,16 @@ def test_every_shipped_model(name: str) -> None:
     assert model.geometry.layers == model.layers
     assert model.parameters < model.parameters_total
     assert model.parameters_active <= model.parameters_total
-    assert prefill_cost(0, model) == 0
-    steps = [segment_cost(n, n + 512, model) for n in range(0, 40_000, 512)]
+    assert model.prefill(0) == 0
+    steps = [model.segment(n, n + 512) for n in range(0, 40_000, 512)]
     if "chunked" not in model.geometry.kind:  # a token that opens a chunk sees itself only
         assert all(a <= b for a, b in pairwise(steps))
-    assert sum(steps) == prefill_cost(512 * len(steps), model)
+    assert sum(steps) == model.prefill(512 * len(steps))
     attends = {g.mixer.keeps for g in model.geometry.groups if g.mixer}
     assert model.prefix_cache in attends
     if model.prefix_cache == "full":
         table = BlockCost(model, 16).cumulative(40)
-        assert table == [prefill_cost(16 * n, model) for n in range(41)]
+        assert table == [model.prefill(16 * n) for n in range(41)]
         assert BlockSize(model, 16).cumulative(3)[3] == 3 * BlockSize(model, 16).block
     else:
         with pytest.raises(InputError, match="other rules than full attention"):
