@@ -1,15 +1,9 @@
-"""Requests as columns: one array a field, in place of one object a request and one a block.
+"""Requests as columns: one array per field instead of one object per request.
 
-Why the complexity is worth it: a million requests of 24 blocks are 29 million block references. As
-Python objects 120 thousand requests took 200 MB once read, and 2 GB at a million before anything was
-done with them; as columns they take 35 MB. :class:`RequestTable` still reads as a sequence of
-:class:`~cache_worthy.sim.trace.Request`.
-
-An interned form on disk, loaded without parsing, was weighed and left out: with the columns and
-orjson, reading and interning are 1 s of CPU of the 5 that an analysis of 120 thousand requests takes
-without its optional sections, so it would be a second format to keep right for a fifth of the time.
-
-Plain ``array`` and not numpy: small logs, most of them, must not pay for an import of numpy.
+A million requests of 24 blocks are 29 million block references: 2 GB as Python objects, a tenth of
+that as columns. :class:`RequestTable` still reads as a sequence of
+:class:`~cache_worthy.sim.trace.Request`. Plain ``array`` and not numpy, because small logs, most of
+them, must not pay for importing numpy.
 """
 
 from __future__ import annotations
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
 else:
     _Array = array
 
-Column = array | list  # type: ignore[type-arg]  # of what it holds: integers, or anything
+Column = array | list  # type: ignore[type-arg]
 
 
 class Ints(_Array):
@@ -55,10 +49,10 @@ class Ints(_Array):
 
 
 def grown(column: Column, values: Iterable[object]) -> Column:
-    """``column`` with ``values`` at its end: in place, or another one that can hold them.
+    """``column`` with ``values`` appended, in place or in a new column that can hold them.
 
-    Integers of 64 bits, signed or else unsigned, stay an array; anything more makes a list. Must not
-    be given booleans, which an array would take for integers.
+    Integers of 64 bits, signed or unsigned, stay an array; anything else makes a list. Booleans are
+    not allowed: an array would take them for integers.
 
     Examples
     --------
@@ -77,27 +71,25 @@ def grown(column: Column, values: Iterable[object]) -> Column:
     except (TypeError, OverflowError):
         del column[before:]
         try:
-            wider: Column = array("Q", column)
-            wider.extend(values)
+            return array("Q", [*column, *values])
         except (TypeError, OverflowError):
-            wider = [*column, *values]
-        return wider
+            return [*column, *values]
     return column
 
 
 class RequestTable(Sequence[Request]):
-    """Requests by column; grows at its end.
+    """Requests by column.
 
     Attributes
     ----------
     ids : array or list
-        Block ids of all requests, one after another: an array where all are integers of 64 bits.
+        Block ids of all requests, one after another.
     ends : array
         Per request where its ids end.
     lengths, outputs, times, priorities : array or list
-        The other fields of a request; an array where all are integers of 64 bits.
+        The other fields of a request. Columns are arrays where all values are integers of 64 bits.
     memo : dict
-        What others have worked out of these requests and want to find again; never sent along.
+        What others have computed from these requests; not pickled.
 
     Examples
     --------
@@ -139,8 +131,8 @@ class RequestTable(Sequence[Request]):
     ) -> None:
         """Add one request by its fields; none may be a boolean."""
         self.memo.clear()
-        try:  # the usual case at once: no field changes its kind
-            before = len(self.ids)
+        before = len(self.ids)
+        try:  # the usual case: the column keeps its type
             self.ids.extend(ids)
         except (TypeError, OverflowError):
             del self.ids[before:]
@@ -168,7 +160,7 @@ class RequestTable(Sequence[Request]):
 
     @classmethod
     def of(cls, requests: Sequence[Request]) -> RequestTable:
-        """The requests as a table: themselves where they are one."""
+        """The requests as a table; unchanged if they are one."""
         return requests if isinstance(requests, RequestTable) else cls(requests)
 
     def __len__(self) -> int:
@@ -217,7 +209,7 @@ class RequestTable(Sequence[Request]):
         return RequestTable(self[i] for i in order)
 
     def shortened(self, blocks: dict[int, int]) -> RequestTable:
-        """The requests with only the first blocks of some, by their place."""
+        """The requests with some, by position, cut to their first blocks."""
         out = RequestTable()
         for place, r in enumerate(self):
             ids = r.hash_ids[: blocks[place]] if place in blocks else r.hash_ids
@@ -226,14 +218,7 @@ class RequestTable(Sequence[Request]):
 
 
 class Paths(Sequence[tuple[BlockId, ...]]):
-    """The block paths of consecutive requests of a table, made when asked for.
-
-    Parameters
-    ----------
-    table : RequestTable
-    begin, end : int
-        Which requests; all by default.
-    """
+    """The block paths of the requests ``begin`` to ``end`` of a table, made when asked for."""
 
     __slots__ = ("begin", "end", "table")
 
@@ -244,7 +229,7 @@ class Paths(Sequence[tuple[BlockId, ...]]):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the ids of these requests begin and end in the table's."""
+        """Where the ids of these requests begin and end in the table."""
         ends = self.table.ends
         first, last = (ends[n - 1] if n else 0 for n in (self.begin, self.end))
         return first, max(first, last)
