@@ -23,8 +23,6 @@ from cache_worthy.sim.errors import InvariantError
 class FlatBelady:
     """See the module. O(log capacity) a reference; reads the trace once in advance."""
 
-    __slots__ = ("capacity", "clock", "heap", "held", "hits", "misses", "next_use", "unused")
-
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity

@@ -13,8 +13,6 @@ from cache_worthy.sim.errors import InvariantError
 class FlatFifo:
     """See the module. Constant time a reference."""
 
-    __slots__ = ("capacity", "held", "misses", "queue")
-
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity

@@ -17,8 +17,6 @@ from cache_worthy.sim.errors import InvariantError
 class FlatLru:
     """See the module. Amortised constant time a reference."""
 
-    __slots__ = ("capacity", "head", "held", "log", "misses", "slot")
-
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity

@@ -5,11 +5,10 @@ eviction", SOSP 2023, in the block-level reading of the project's reference docu
 queues, small ``S`` of ``round(capacity * small_ratio)`` blocks (banker's rounding), main ``M`` of
 the rest, ghost ``G`` of ids only, as long as ``M``.
 
-How it departs from the paper (see ``s3fifo_paper`` for that one): ``S`` is drained when *it* is
-full, not when the cache is, so ``S + M`` can stay under the capacity; one access in ``S`` is enough
-for promotion; a block keeps its counter when promoted; what ``M`` evicts enters ``G`` too.
-
-The path of a request is not pinned: its first blocks may be gone before its last are admitted.
+It departs from the paper (``s3fifo_paper``) as follows: ``S`` is drained when *it* is full, not when
+the cache is, so ``S + M`` can stay under the capacity; one access in ``S`` is enough for promotion; a
+promoted block keeps its counter; what ``M`` evicts enters ``G`` too. The path of a request is not
+pinned: its first blocks may be evicted before its last are admitted.
 
 Evidence: published figures on the conversation trace, an independent list-based transcription on
 random logs, and one mutation test for each mistake the reference document warns of.
@@ -24,17 +23,12 @@ from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec, check_capacity
 from cache_worthy.sim.errors import InputError, InvariantError
 
-# Resident is "at least SMALL": one comparison answers the prefix scan.
-_ABSENT, _GHOST, _SMALL, _MAIN = 0, 1, 2, 3
+ABSENT, GHOST, SMALL, MAIN = 0, 1, 2, 3
+"""Where a block is; it is resident from ``SMALL`` on."""
 
 
 def queue_sizes(capacity: int, small_ratio: float) -> tuple[int, int]:
-    """Split a capacity into small and main.
-
-    Returns
-    -------
-    tuple of int
-        Blocks of the small and of the main queue.
+    """Blocks of the small and of the main queue.
 
     Raises
     ------
@@ -62,7 +56,7 @@ def queue_sizes(capacity: int, small_ratio: float) -> tuple[int, int]:
 
 
 class S3Fifo:
-    """See the module. Amortised constant time a reference for a fixed ``max_freq``.
+    """See the module. Amortised constant time per reference for a fixed ``max_freq``.
 
     Parameters
     ----------
@@ -73,7 +67,7 @@ class S3Fifo:
     small_ratio : float
         Share of the small queue.
     max_freq : int
-        The counters saturate here, 1 to 255.
+        The counters saturate here, ``least_max_freq`` to 255.
     ghost_hit_freq : int
         Counter of a block readmitted from the ghost (0 is the canonical choice).
 
@@ -83,22 +77,7 @@ class S3Fifo:
         For a parameter out of range.
     """
 
-    __slots__ = (
-        "freq",
-        "ghost_cap",
-        "ghost_head",
-        "ghost_hit_freq",
-        "ghost_live",
-        "ghost_log",
-        "ghost_slot",
-        "main",
-        "main_cap",
-        "max_freq",
-        "misses",
-        "small",
-        "small_cap",
-        "where",
-    )
+    least_max_freq = 1
 
     def __init__(
         self,
@@ -110,11 +89,10 @@ class S3Fifo:
         ghost_hit_freq: int = 0,
     ) -> None:
         self.small_cap, self.main_cap = queue_sizes(capacity, small_ratio)
-        if not 1 <= max_freq <= 255:
-            raise InputError(f"max_freq must be from 1 to 255, not {max_freq}")
+        if not self.least_max_freq <= max_freq <= 255:
+            raise InputError(f"max_freq must be from {self.least_max_freq} to 255, not {max_freq}")
         if not 0 <= ghost_hit_freq <= max_freq:
             raise InputError(f"ghost_hit_freq must be from 0 to {max_freq}, not {ghost_hit_freq}")
-        self.ghost_cap = self.main_cap
         self.max_freq = max_freq
         self.ghost_hit_freq = ghost_hit_freq
         self.where = bytearray(log.distinct)
@@ -123,91 +101,88 @@ class S3Fifo:
         self.main: deque[int] = deque()
         # The ghost is a log of block ids with a moving head; an entry is live while its block is
         # a ghost and ghost_slot names this very entry, so leaving from the middle costs nothing.
-        # A block becomes a ghost only after the head has moved: its mark would revive an old entry.
-        # The log grows with the evictions of a replay, which the trace in memory dwarfs.
         self.ghost_log: list[int] = []
         self.ghost_head = 0
         self.ghost_slot = [-1] * log.distinct
         self.ghost_live = 0
         self.misses = 0
 
-    def serve(self, blocks: Sequence[int], tokens: int) -> int:
-        """Scan the prefix, then access every block of the request in order."""
+    def hits(self, blocks: Sequence[int]) -> int:
+        """Blocks of the prefix that are resident, each counted as accessed.
+
+        A hit evicts nothing, so the prefix found on arrival is that of an access in order.
+        """
         where, freq, max_freq = self.where, self.freq, self.max_freq
-        # A hit evicts nothing, so the first absent block met while accessing in order is the
-        # one the scan on arrival stops at: the two passes are one.
-        k = 0
-        for b in blocks:
-            if where[b] < _SMALL:
-                break
-            k += 1
+        for k, b in enumerate(blocks):
+            if where[b] < SMALL:
+                return k
             f = freq[b]
             if f < max_freq:
                 freq[b] = f + 1
+        return len(blocks)
+
+    def remember(self, evicted: int) -> None:
+        """Put a block in the ghost, which forgets its oldest when it is full."""
+        log, slot, where = self.ghost_log, self.ghost_slot, self.where
+        if self.ghost_live < self.main_cap:
+            self.ghost_live += 1
         else:
-            return k
-        small, main = self.small, self.main
-        small_cap, main_cap, ghost_cap = self.small_cap, self.main_cap, self.ghost_cap
-        log, slot, head, live = self.ghost_log, self.ghost_slot, self.ghost_head, self.ghost_live
-        in_small, in_main = len(small), len(main)
-        misses = self.misses
+            head = self.ghost_head
+            while slot[oldest := log[head]] != head or where[oldest] != GHOST:
+                head += 1
+            self.ghost_head = head + 1
+            where[oldest] = ABSENT
+        # Marked only now: the mark would revive an old entry of the same block.
+        where[evicted] = GHOST
+        slot[evicted] = len(log)
+        log.append(evicted)
+
+    def second_chance(self) -> int:
+        """Take the first block of main whose counter is 0; the others lose one and queue again."""
+        main, freq = self.main, self.freq
+        while f := freq[v := main.popleft()]:
+            freq[v] = f - 1
+            main.append(v)
+        return v
+
+    def serve(self, blocks: Sequence[int], tokens: int) -> int:
+        """Scan the prefix, then access every block of the request in order."""
+        k = self.hits(blocks)
+        where, freq, max_freq = self.where, self.freq, self.max_freq
+        small, main, remember = self.small, self.main, self.remember
+        small_cap, main_cap = self.small_cap, self.main_cap
+        in_small, in_main, misses = len(small), len(main), 0
         for b in blocks[k:]:
             w = where[b]
-            if w >= _SMALL:
+            if w >= SMALL:
                 f = freq[b]
                 if f < max_freq:
                     freq[b] = f + 1
                 continue
             misses += 1
-            if w == _GHOST:
-                live -= 1
+            if w == GHOST:
+                self.ghost_live -= 1
                 freq[b] = self.ghost_hit_freq
                 entering = b
             else:
-                where[b] = _SMALL
+                where[b] = SMALL
                 small.append(b)
+                freq[b] = 0
                 if in_small < small_cap:
                     in_small += 1
-                    freq[b] = 0
                     continue
                 # One block leaves the full small queue: every pop makes room for exactly one.
-                freq[b] = 0
-                v = small.popleft()
-                if freq[v]:
-                    entering = v  # its counter goes with it
-                else:
-                    if live < ghost_cap:
-                        live += 1
-                    else:
-                        while slot[g := log[head]] != head or where[g] != _GHOST:
-                            head += 1
-                        head += 1
-                        where[g] = _ABSENT
-                    where[v] = _GHOST
-                    slot[v] = len(log)
-                    log.append(v)
+                entering = small.popleft()
+                if not freq[entering]:
+                    remember(entering)
                     continue
-            # Admit to main: second chance until one block is evicted.
-            where[entering] = _MAIN
+            where[entering] = MAIN
             if in_main < main_cap:
                 in_main += 1
             else:
-                while f := freq[v := main.popleft()]:
-                    freq[v] = f - 1
-                    main.append(v)
-                if live < ghost_cap:
-                    live += 1
-                else:
-                    while slot[g := log[head]] != head or where[g] != _GHOST:
-                        head += 1
-                    head += 1
-                    where[g] = _ABSENT
-                where[v] = _GHOST
-                slot[v] = len(log)
-                log.append(v)
+                remember(self.second_chance())
             main.append(entering)
-        self.misses = misses
-        self.ghost_head, self.ghost_live = head, live
+        self.misses += misses
         return k
 
     def resident(self) -> int:
@@ -217,16 +192,19 @@ class S3Fifo:
     def check(self) -> None:
         """Recount the three queues."""
         where = self.where
-        if any(where[b] != _SMALL for b in self.small) or any(where[b] != _MAIN for b in self.main):
-            raise InvariantError("a queued block is marked as being elsewhere")
-        if where.count(_SMALL) != len(self.small) or where.count(_MAIN) != len(self.main):
-            raise InvariantError("a block stands in no queue or in two")
-        if len(self.small) > self.small_cap or len(self.main) > self.main_cap:
-            raise InvariantError("a queue is longer than its capacity")
-        if not where.count(_GHOST) == self.ghost_live <= self.ghost_cap:
-            raise InvariantError(f"{where.count(_GHOST)} ghosts, {self.ghost_live} counted")
+        for queue, mark in ((self.small, SMALL), (self.main, MAIN)):
+            if len(queue) != where.count(mark) or any(where[b] != mark for b in queue):
+                raise InvariantError("a queue and the marks of its blocks disagree")
+        if not where.count(GHOST) == self.ghost_live <= self.main_cap:
+            raise InvariantError(f"{where.count(GHOST)} ghosts, {self.ghost_live} counted")
         if any(self.freq[b] > self.max_freq for b in (*self.small, *self.main)):
             raise InvariantError("a counter exceeds max_freq")
+        self.check_lengths()
+
+    def check_lengths(self) -> None:
+        """Raise InvariantError where a queue is too long."""
+        if len(self.small) > self.small_cap or len(self.main) > self.main_cap:
+            raise InvariantError("a queue is longer than its capacity")
 
 
 SPEC = PolicySpec(

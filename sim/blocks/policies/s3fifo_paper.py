@@ -22,159 +22,77 @@ S3-FIFO (by an author of the paper) on the conversation trace.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies.base import PolicySpec
-from cache_worthy.sim.blocks.policies.s3fifo import queue_sizes
-from cache_worthy.sim.errors import InputError, InvariantError
-
-_ABSENT, _GHOST, _SMALL, _MAIN = 0, 1, 2, 3
+from cache_worthy.sim.blocks.policies.s3fifo import ABSENT, GHOST, MAIN, SMALL, S3Fifo
+from cache_worthy.sim.errors import InvariantError
 
 
-class S3FifoPaper:
-    """See the module. Amortised constant time a reference for a fixed ``max_freq``.
+class S3FifoPaper(S3Fifo):
+    """See the module; parameters as for `S3Fifo`, without ``ghost_hit_freq``."""
 
-    Parameters
-    ----------
-    log : BlockLog
-        Sizes the arrays.
-    capacity : int
-        Blocks, small and main together.
-    small_ratio : float
-        Share of the small queue.
-    max_freq : int
-        The counters saturate here; at least 2, or nothing is ever promoted.
-
-    Raises
-    ------
-    InputError
-        For a parameter out of range.
-    """
-
-    __slots__ = (
-        "capacity",
-        "freq",
-        "ghost_cap",
-        "ghost_head",
-        "ghost_live",
-        "ghost_log",
-        "ghost_slot",
-        "main",
-        "main_cap",
-        "max_freq",
-        "misses",
-        "small",
-        "small_cap",
-        "where",
-    )
+    least_max_freq = 2  # with 1, nothing would ever be promoted
 
     def __init__(
         self, log: BlockLog, capacity: int, *, small_ratio: float = 0.1, max_freq: int = 3
     ) -> None:
-        self.small_cap, self.main_cap = queue_sizes(capacity, small_ratio)
-        if not 2 <= max_freq <= 255:
-            raise InputError(f"max_freq must be from 2 to 255, not {max_freq}")
+        super().__init__(log, capacity, small_ratio=small_ratio, max_freq=max_freq)
         self.capacity = capacity
-        self.ghost_cap = self.main_cap
-        self.max_freq = max_freq
-        self.where = bytearray(log.distinct)
-        self.freq = bytearray(log.distinct)
-        self.small: deque[int] = deque()
-        self.main: deque[int] = deque()
-        # A log of block ids with a moving head, as in s3fifo.
-        self.ghost_log: list[int] = []
-        self.ghost_head = 0
-        self.ghost_slot = [-1] * log.distinct
-        self.ghost_live = 0
-        self.misses = 0
 
     def serve(self, blocks: Sequence[int], tokens: int) -> int:
         """Access every block in order; the first miss ends the prefix (hits evict nothing)."""
+        k = self.hits(blocks)
         where, freq, max_freq = self.where, self.freq, self.max_freq
-        k = 0
-        for b in blocks:
-            if where[b] < _SMALL:
-                break
-            k += 1
-            if freq[b] < max_freq:
-                freq[b] += 1
-        else:
-            return k
         small, main, capacity = self.small, self.main, self.capacity
-        small_cap, main_cap, ghost_cap = self.small_cap, self.main_cap, self.ghost_cap
-        log, slot, head, live = self.ghost_log, self.ghost_slot, self.ghost_head, self.ghost_live
-        in_small, in_main = len(small), len(main)
-        misses = self.misses
+        small_cap, held, misses = self.small_cap, len(small) + len(main), 0
         for b in blocks[k:]:
-            if where[b] >= _SMALL:
+            if where[b] >= SMALL:
                 if freq[b] < max_freq:
                     freq[b] += 1
                 continue
             misses += 1
-            while in_small + in_main >= capacity:
-                if in_small < small_cap:
-                    self._evict_main()
-                    in_main -= 1
-                    continue
-                # Promote from the head of small until one block is evicted or small is empty.
-                while in_small:
-                    v = small.popleft()
-                    in_small -= 1
-                    if freq[v] <= 1:
-                        if live < ghost_cap:
-                            live += 1
-                        else:
-                            while slot[g := log[head]] != head or where[g] != _GHOST:
-                                head += 1
-                            head += 1
-                            where[g] = _ABSENT
-                        where[v] = _GHOST
-                        slot[v] = len(log)
-                        log.append(v)
-                        break
-                    if in_main < main_cap:
-                        in_main += 1
-                    else:
-                        self._evict_main()
-                    freq[v] = 0
-                    where[v] = _MAIN
-                    main.append(v)
+            while held >= capacity:
+                if len(small) < small_cap:
+                    where[self.second_chance()] = ABSENT
+                    held -= 1
+                else:
+                    held -= self.drain_small()
+            held += 1
             freq[b] = 0
             # Asked after the evictions, which may have pushed this very id out of the ghost.
-            if where[b] == _GHOST:
-                live -= 1
-                in_main += 1
-                where[b] = _MAIN
+            if where[b] == GHOST:
+                self.ghost_live -= 1
+                where[b] = MAIN
                 main.append(b)
             else:
-                in_small += 1
-                where[b] = _SMALL
+                where[b] = SMALL
                 small.append(b)
-        self.misses = misses
-        self.ghost_head, self.ghost_live = head, live
+        self.misses += misses
         return k
 
-    def _evict_main(self) -> None:
-        """Give second chances until one block of main is evicted."""
-        main, freq = self.main, self.freq
-        while f := freq[v := main.popleft()]:
-            freq[v] = f - 1
+    def drain_small(self) -> int:
+        """Promote from the head of small until one block is evicted or small is empty.
+
+        Returns the blocks evicted, from small or from a full main.
+        """
+        small, main, freq = self.small, self.main, self.freq
+        evicted = 0
+        while small:
+            v = small.popleft()
+            if freq[v] <= 1:
+                self.remember(v)
+                return evicted + 1
+            if len(main) >= self.main_cap:
+                self.where[self.second_chance()] = ABSENT
+                evicted += 1
+            freq[v] = 0
+            self.where[v] = MAIN
             main.append(v)
-        self.where[v] = _ABSENT
+        return evicted
 
-    def resident(self) -> int:
-        """Small and main together."""
-        return len(self.small) + len(self.main)
-
-    def check(self) -> None:
-        """Recount the three queues."""
-        for queue, mark in ((self.small, _SMALL), (self.main, _MAIN)):
-            if len(queue) != self.where.count(mark) or any(self.where[b] != mark for b in queue):
-                raise InvariantError("a queue and the marks of its blocks disagree")
-        if not self.where.count(_GHOST) == self.ghost_live <= self.ghost_cap:
-            raise InvariantError(f"{self.where.count(_GHOST)} ghosts, {self.ghost_live} counted")
+    def check_lengths(self) -> None:
         if self.resident() > self.capacity:
             raise InvariantError("the queues are longer than the capacity")
 

@@ -45,8 +45,6 @@ class VllmLru:
         When a request cannot fit, ids do not fix their prefix, or a parameter is out of range.
     """
 
-    __slots__ = ("block_size", "capacity", "drop", "head", "held", "log", "misses", "slot")
-
     def __init__(self, log: BlockLog, capacity: int, *, partial_blocks: str = "keep") -> None:
         check_capacity(capacity)
         if partial_blocks not in ("keep", "drop"):

@@ -317,7 +317,7 @@ class _Leaks(S3Fifo):
     [
         (_Forgets, "never seen before|blocks of 2 hit"),
         (_Hoards, "resident of 20"),
-        (_Leaks, "stands in no queue"),
+        (_Leaks, "a queue and the marks"),
     ],
 )
 def test_the_loop_notices_a_broken_policy(
