@@ -6,8 +6,7 @@ Three families share one loop (`cache_worthy.sim.blocks.replay`):
 * ``vllm_lru``: the free-block queue of vLLM's block pool, one request in service at a time.
 * ``flat_lru``, ``flat_fifo``, ``flat_belady``: independent unit blocks, the yardsticks.
 
-The policies register in `cache_worthy.sim.blocks.policies`. Belady's MIN at many capacities at once is
-`belady_curve`.
+`belady_curve` has Belady's MIN at many capacities at once.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from cache_worthy.sim.blocks.curve import belady_curve
 from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
 from cache_worthy.sim.blocks.replay import ideal, replay_blocks
-from cache_worthy.sim.errors import InvariantError
 
 __all__ = [
     "POLICIES",
     "BlockLog",
-    "InvariantError",
     "PolicySpec",
     "belady_curve",
     "ideal",

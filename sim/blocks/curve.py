@@ -2,14 +2,13 @@
 
 MIN is a stack algorithm (R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger, "Evaluation
 techniques for storage hierarchies", IBM Systems Journal 9(2), 1970): what a cache holds, every
-larger one holds too. So the contents of all the caches are one row of shelves, the first of them
-the smallest cache, each next one what the next larger cache holds beyond, and a block lies on one
-shelf at a time. What the smallest cache evicts goes down the row: every cache it was in evicts the
-block it uses last, and that is either the block that comes down or the last used of its own shelf.
+larger one holds too. So the contents of all caches are a row of shelves: the first is the smallest
+cache, each next one what the next larger cache holds in addition, and a block is on one shelf at a
+time. What the smallest cache evicts is passed down the row: every cache it was in evicts the block
+used last, either the one passed down or the last used of its own shelf.
 
-Why not one replay per capacity: the curve of 20 capacities on the conversation trace takes as long as
-two of the replays, and no machine code is needed to be level with a peer in C++
-(``scripts/bench/scale.py``).
+The curve of 20 capacities on the conversation trace takes as long as two replays, about the time of a
+peer in C++ (``scripts/bench/scale.py``).
 
 Evidence: with ``bypass``, the hit tokens of kvcache-simulator's optimal policy at every capacity on
 the conversation trace and on 10 copies of it (the bench fails where one differs); without, the
@@ -43,9 +42,9 @@ def belady_curve(
     bypass : bool
         False: the policy ``flat_belady``, which takes in every block it references, one by one.
         True: the cache holds blocks between requests only and need not keep what was requested.
-        No cache of that many blocks has more hits. What it keeps comes with its prefix, as a block
-        is used whenever one behind it is; the one behind is given up first. It holds nothing that
-        is not used again, so nothing at the end.
+        No cache of that many blocks has more hits. What it keeps comes with its prefix, because a
+        block is used whenever one behind it is. It holds nothing that is not used again, so
+        nothing at the end.
 
     Returns
     -------
@@ -63,7 +62,7 @@ def belady_curve(
 
     Notes
     -----
-    At most O(capacities x log references) a reference; blocks never used again cost constant time.
+    At most O(capacities x log references) per reference; constant for blocks never used again.
 
     Examples
     --------
@@ -74,8 +73,9 @@ def belady_curve(
     [(1, 1), (2, 2), (3, 3)]
     """
     rooms = sorted(set(capacities))
-    for capacity in rooms[:1]:
-        check_capacity(capacity)
+    if not rooms:
+        return {}
+    check_capacity(rooms[0])
     if bypass and not log.fixes_prefix:
         raise InputError("a block id stands behind two prefixes; intern the log by path")
     least = (_least_with_bypass if bypass else _least)(log, rooms)
@@ -109,20 +109,11 @@ def _matched(log: BlockLog, least: list[int], rooms: int) -> list[list[int]]:
 class _Shelves:
     """What each capacity holds beyond the next smaller one, under MIN.
 
-    A block that is held stands by the place of its next reference (see `FlatBelady`), so the
-    smallest cache that hits at a place is the shelf where its block lies when it is reached.
-
-    Attributes
-    ----------
-    of : list of int
-        By place, the index of the shelf; the number of capacities for none.
-    free : list of int
-        Free places by shelf; the last is what no cache holds, written and never read.
-    first : list of int
-        A heap of the smallest cache: negated places.
+    A held block is known by the position of its next reference (see `FlatBelady`), so the smallest
+    cache that hits there is the shelf its block is on. ``of`` has the shelf by position, ``free`` the
+    free space by shelf (the last, for no shelf, is never read), ``first`` the heap of the smallest
+    cache, of negated positions.
     """
-
-    __slots__ = ("deeper", "first", "free", "of")
 
     def __init__(self, rooms: list[int], references: int) -> None:
         self.of = [len(rooms)] * references
@@ -147,17 +138,14 @@ class _Shelves:
 
 
 def _least(log: BlockLog, rooms: list[int]) -> list[int]:
-    """For every reference, the index in ``rooms`` of the smallest cache that hits; their number
-    for none."""
+    """For every reference, the index in ``rooms`` of the smallest cache that hits, if any."""
     next_use = log.next_uses()
     never = len(next_use)
-    if not rooms:
-        return [0] * never
     shelves = _Shelves(rooms, never)
     of, free, first, pass_down = shelves.of, shelves.free, shelves.first, shelves.pass_down
     for t, upcoming in enumerate(next_use):
         free[of[t]] += 1
-        # A block never used again stands on no shelf; it takes the place made for it.
+        # A block never used again is on no shelf; it takes the free space made for it.
         if upcoming < never:
             of[upcoming] = 0
             if free[0]:
@@ -175,8 +163,6 @@ def _least_with_bypass(log: BlockLog, rooms: list[int]) -> list[int]:
     """As :func:`_least` for caches that hold blocks between requests only."""
     next_use = log.next_uses()
     never = len(next_use)
-    if not rooms:
-        return [0] * never
     shelves = _Shelves(rooms, never)
     of, free, first, pass_down = shelves.of, shelves.free, shelves.first, shelves.pass_down
     start = 0

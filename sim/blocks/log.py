@@ -33,7 +33,7 @@ class BlockLog:
     ----------
     blocks : sequence of sequence of int
         Per request its block ids from the start of the prompt, each in ``range(distinct)``,
-        numbered in order of first appearance: a policy keeps its state in flat arrays by block.
+        numbered in order of first appearance.
     distinct : int
         Number of distinct blocks.
     fresh : sequence of bool
@@ -44,10 +44,6 @@ class BlockLog:
     InputError
         When there are not as many lengths as requests, a length is negative or ``block_size`` is
         not positive.
-
-    Notes
-    -----
-    Linear in the number of block references.
     """
 
     forest: Forest
@@ -75,7 +71,11 @@ class BlockLog:
             distinct = len(number)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "distinct", distinct)
-        object.__setattr__(self, "fresh", _fresh(blocks))
+        fresh, known = [], 0
+        for path in blocks:
+            fresh.append(bool(path) and path[0] == known)
+            known = max(known, max(path, default=-1) + 1)
+        object.__setattr__(self, "fresh", fresh)
 
     @property
     def fixes_prefix(self) -> bool:
@@ -93,13 +93,9 @@ class BlockLog:
         return self.forest.references
 
     def next_uses(self) -> list[int]:
-        """For every reference, the place of the next one to the same block; `references` for none.
+        """For every reference, the position of the next one to the same block; `references` for none.
 
-        Places count through the requests, 0, 1, 2, ...
-
-        Notes
-        -----
-        Linear in the number of block references.
+        Positions count through the requests. Linear in the block references.
 
         Examples
         --------
@@ -125,7 +121,7 @@ class BlockLog:
         block_size: int = BLOCK_SIZE_TOKENS,
         by_path: bool = False,
     ) -> BlockLog:
-        """The same from the ids of a log that is not interned yet.
+        """A log from ids that are not interned yet.
 
         Examples
         --------
@@ -137,12 +133,3 @@ class BlockLog:
         ((0, 1), (2,))
         """
         return cls(build_forest(paths), lengths, block_size, by_path)
-
-
-def _fresh(blocks: Sequence[Sequence[int]]) -> list[bool]:
-    """Whether the first block of each request comes there for the first time."""
-    fresh, known = [], 0
-    for path in blocks:
-        fresh.append(bool(path) and path[0] == known)
-        known = max(known, max(path, default=-1) + 1)
-    return fresh

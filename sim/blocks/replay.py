@@ -11,12 +11,7 @@ from cache_worthy.sim.errors import InvariantError
 from cache_worthy.sim.outcome import Outcome, tokens_of
 
 
-def replay_blocks(
-    log: BlockLog,
-    policy: str,
-    capacity: int,
-    **parameters: object,
-) -> Outcome:
+def replay_blocks(log: BlockLog, policy: str, capacity: int, **parameters: object) -> Outcome:
     """Replay a log through one block policy.
 
     Parameters
@@ -40,11 +35,6 @@ def replay_blocks(
     InvariantError
         When a rule that must always hold is broken.
 
-    Notes
-    -----
-    A prefix of ``k`` cached blocks is worth ``min(k * block_size, length)`` tokens: the last block
-    of a prompt may be partial.
-
     Examples
     --------
     >>> log = BlockLog.intern([[7, 8], [7, 8], [9], [7, 8]], [600, 600, 512, 700], block_size=512)
@@ -58,12 +48,7 @@ def replay_blocks(
     return run(log, spec.make(log, capacity, **parameters), policy, capacity)
 
 
-def run(
-    log: BlockLog,
-    cache: BlockPolicy,
-    policy: str,
-    capacity: int,
-) -> Outcome:
+def run(log: BlockLog, cache: BlockPolicy, policy: str, capacity: int) -> Outcome:
     """Drive one empty cache over the log, with the identities that must hold at every request."""
     matched: list[int] = []
     serve, resident = cache.serve, cache.resident
@@ -81,11 +66,7 @@ def run(
 
 
 def ideal(log: BlockLog) -> Outcome:
-    """The hits of a cache that never evicts, cold: what reuse the log holds.
-
-    Notes
-    -----
-    Linear in the references.
+    """The hits of a cache that never evicts: all the reuse in the log. Linear in the references.
 
     Examples
     --------
@@ -109,11 +90,7 @@ def ideal(log: BlockLog) -> Outcome:
 
 
 def outcome_of(
-    log: BlockLog,
-    matched: Sequence[int],
-    capacity: int,
-    misses: int,
-    resident: int,
+    log: BlockLog, matched: Sequence[int], capacity: int, misses: int, resident: int
 ) -> Outcome:
     """What a block cache did: every miss loads a block, which stays or was evicted."""
     costs = log.cost_fn.cumulative(log.forest.depth)

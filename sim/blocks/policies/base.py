@@ -22,24 +22,14 @@ class BlockPolicy(Protocol):
     misses: int
 
     def serve(self, blocks: Sequence[int], tokens: int) -> int:
-        """Serve one request and return its prefix hit length in blocks.
+        """Serve a prompt of ``tokens`` tokens, given by its dense block ids.
 
-        Parameters
-        ----------
-        blocks : sequence of int
-            Dense block ids from the start of the prompt.
-        tokens : int
-            Prompt length.
-
-        Returns
-        -------
-        int
-            The largest ``k`` such that ``blocks[:k]`` were all resident on arrival.
+        Returns the largest ``k`` such that ``blocks[:k]`` were all resident on arrival.
         """
         ...
 
     def resident(self) -> int:
-        """Blocks held now (what the loop compares with the capacity after every request)."""
+        """Blocks held now."""
         ...
 
     def check(self) -> None:
@@ -51,19 +41,17 @@ class BlockPolicy(Protocol):
 class PolicySpec:
     """An entry of the registry.
 
-    Parameters
+    Attributes
     ----------
     name : str
-        Unique among the block policies and the radix policies.
-    summary : str
-        One line for a list.
-    source : str
-        The paper or code that defines it.
+        Unique among all policies.
+    summary, source : str
+        In one line; the paper or code that defines it.
     engine : str
         ``"vllm"`` for what that server does, ``"generic"`` for the rest.
     pins_path : bool
         The blocks of the request in service cannot be evicted. Only such a policy is a schedule
-        of the dependency-constrained model and may be set beside its lower bound.
+        of the dependency-constrained model and may be compared with its lower bound.
     parameters : tuple of str
         Keyword arguments of ``make`` beyond log and capacity.
     make : callable
@@ -86,5 +74,5 @@ def check_capacity(capacity: int) -> None:
 
 
 def largest_request(log: BlockLog) -> int:
-    """Blocks of the longest request, the least a cache that pins the path can have."""
+    """Blocks of the longest request, the smallest capacity that pins its path."""
     return max(map(len, log.blocks), default=0)

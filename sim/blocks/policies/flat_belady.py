@@ -3,7 +3,7 @@
 The fewest misses any policy can have on the flattened reference string when blocks are
 independent and cost the same (L. A. Belady, IBM Systems Journal 5(2), 1966). It reads the
 future, ignores that a block is useless without those before it, and does not pin the path, so it
-is a yardstick for the flat policies only: it bounds neither FLOPs nor prefix hit tokens.
+is a yardstick for the flat policies only and bounds neither FLOPs nor prefix hit tokens.
 
 Evidence: equals the value of the interval linear program on independent unit blocks, solved
 separately, on random logs; published miss count on the conversation trace; the misses of
@@ -21,18 +21,18 @@ from cache_worthy.sim.errors import InvariantError
 
 
 class FlatBelady:
-    """See the module. O(log capacity) a reference; reads the trace once in advance."""
+    """See the module. O(log capacity) per reference; reads the trace once in advance."""
 
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)
         self.capacity = capacity
         self.next_use = log.next_uses()
-        # A held block stands here by the place of its next reference, which no other block has:
-        # hits[t] is 1 while the block referenced at t is held for it, heap has -t. So the least of
-        # the heap is never stale: what was referenced meanwhile stands at an earlier place.
+        # A held block is known by the position t of its next reference: hits[t] is 1 while it is
+        # held for that, and the heap has -t. The least of the heap is never stale: a block
+        # referenced since then has an earlier position.
         self.hits = bytearray(len(self.next_use))
         self.heap: list[int] = []
-        # Blocks held that are never referenced again: the first to go, whichever.
+        # Held blocks that are never referenced again, evicted first in any order.
         self.unused = 0
         self.held = 0
         self.clock = 0

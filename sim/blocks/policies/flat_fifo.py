@@ -11,7 +11,7 @@ from cache_worthy.sim.errors import InvariantError
 
 
 class FlatFifo:
-    """See the module. Constant time a reference."""
+    """See the module. Constant time per reference."""
 
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)

@@ -1,8 +1,7 @@
 """Least recently used over independent blocks, accessed one by one in the order of the prompt.
 
-The textbook policy on the flattened reference string, blind to prefixes: within one request the
-head of a prompt is older than its tail and goes first, which is what a prefix cache must avoid
-(compare ``vllm_lru``).
+The textbook policy on the flattened reference string, blind to prefixes: it evicts the head of a
+prompt before its tail, which a prefix cache must avoid (compare ``vllm_lru``).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from cache_worthy.sim.errors import InvariantError
 
 
 class FlatLru:
-    """See the module. Amortised constant time a reference."""
+    """See the module. Amortised constant time per reference."""
 
     def __init__(self, log: BlockLog, capacity: int) -> None:
         check_capacity(capacity)

@@ -1,10 +1,9 @@
 """The free-block queue of vLLM's block pool (v1 engine), one request in service at a time.
 
-A request takes its cached prefix out of the queue, takes the blocks it still needs from the head
-of the queue (forgetting what they held), and when it finishes gives all its blocks back, tail
-first, to the back of the queue. So the queue is in least-recently-used order by request, and
-within one request a block is reused before the blocks it depends on. The path of the request in
-service is pinned, because its blocks are not in the queue.
+A request takes its cached prefix out of the queue and the blocks it still needs from its head (whose
+contents are lost); when it finishes, all its blocks return to the back of the queue, tail first. So
+the queue is in least-recently-used order by request, and within one request a block is reused before
+the blocks it depends on. The path of the request in service is pinned: its blocks are not queued.
 
 Source: vLLM's documentation of automatic prefix caching and its block pool (v1).
 
@@ -26,7 +25,7 @@ from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 
 
 class VllmLru:
-    """See the module. Amortised constant time a reference.
+    """See the module. Amortised constant time per reference.
 
     Parameters
     ----------
@@ -35,9 +34,9 @@ class VllmLru:
     capacity : int
         Blocks of the pool, at least the longest request's.
     partial_blocks : {"keep", "drop"}
-        What becomes of a last block that is not full. ``"drop"``, what the server does: it takes a
-        block of the pool while the request runs, is never found again, and goes back to the
-        *front* of the queue. ``"keep"``: it is a block like the others.
+        A last block that is not full is, with ``"drop"``, never found again: it takes a block of
+        the pool while the request runs, which returns to the *front* of the queue, as in the
+        server. With ``"keep"`` it is a block like the others.
 
     Raises
     ------
@@ -58,13 +57,13 @@ class VllmLru:
         self.block_size = log.block_size
         self.drop = partial_blocks == "drop"
         # The queue is a log of block ids with a moving head; an entry counts while slot names it.
-        # A request writes the entries of its own return before it evicts: they lie beyond every
-        # entry the head can reach, which is the pin.
+        # A request writes the entries of its return before it evicts, where the head cannot reach
+        # them: that is the pin.
         self.log: list[int] = []
         self.slot = [-1] * log.distinct
         self.head = 0
-        # Blocks that hold a prefix. The other capacity - held hold nothing and stand in front of
-        # them in the queue: at first the whole pool, later the partial blocks given back.
+        # Blocks that hold a prefix. The others, at first the whole pool and later partial blocks
+        # given back, are in front of them in the queue.
         self.held = 0
         self.misses = 0
 

@@ -16,7 +16,6 @@ from plain_block_policies import (
 from cache_worthy.sim.blocks import (
     POLICIES,
     BlockLog,
-    InvariantError,
     belady_curve,
     curve,
     ideal,
@@ -24,7 +23,7 @@ from cache_worthy.sim.blocks import (
 )
 from cache_worthy.sim.blocks.policies.flat_belady import FlatBelady
 from cache_worthy.sim.blocks.replay import run
-from cache_worthy.sim.errors import CapacityError, InputError
+from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 
 BLOCK = 4
 

@@ -20,7 +20,6 @@ from plain_block_policies import (
 from cache_worthy.sim.blocks import (
     POLICIES,
     BlockLog,
-    InvariantError,
     ideal,
     replay_blocks,
 )
@@ -28,7 +27,7 @@ from cache_worthy.sim.blocks.policies.base import BlockPolicy
 from cache_worthy.sim.blocks.policies.s3fifo import S3Fifo, queue_sizes
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run
-from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.errors import InputError, InvariantError
 from cache_worthy.sim.radix.policies import POLICIES as RADIX_POLICIES
 
 BLOCK = 4
