@@ -1,7 +1,7 @@
 """SGLang's radix cache with its selectable eviction strategies, one request in service at a time.
 
-`tree` holds the cache and its bookkeeping, `strategies` what a strategy scores, `versions` which
-server offers what, `log` a request log cut to pages, `replay` the loop.
+`tree` is the cache, `strategies` what a strategy scores, `versions` which server offers what, `log` a
+request log cut to pages, `replay` the loop.
 """
 
 from __future__ import annotations

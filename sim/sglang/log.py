@@ -23,8 +23,8 @@ class PagedLog:
     cost_fn : DepthFn
         Of whole blocks.
     prompts : list of sequence of int
-        Dense ids of each prompt, each naming its whole prefix: those of the forest for full blocks,
-        others for blocks that are cut.
+        Dense ids, each naming its whole prefix: those of the forest for full blocks, others for
+        blocks that are cut.
     generated : list of list of int
         Dense ids that the finished request adds behind its prompt.
     weights : list of int
@@ -78,13 +78,12 @@ class PagedLog:
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
             Generated tokens that each finished request leaves in the cache; by default none. They
-            have no ids: no later request is seen to reuse them, although its prompt may hold them.
+            have no ids, so no later request is seen to reuse them.
         priorities : sequence of int, optional
             One per request; 0 by default.
         page_size : int, optional
             Tokens of a page of the server, a divisor of the block. The last block of a prompt
-            keeps its whole pages only. None takes every block of the log as a full one, the
-            convention of the radix policies, for a comparison on equal terms.
+            keeps its whole pages only. None takes every block as full, as the radix policies do.
         costs : DepthFn, optional
             Of whole blocks; prefill FLOPs of the default model by default.
 
@@ -101,10 +100,16 @@ class PagedLog:
         ([512, 64], [640], [704])
         """
         page = block_tokens if page_size is None else page_size
-        _require_divisor(page, block_tokens)
+        if page < 1 or block_tokens % page:
+            raise InputError(
+                f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
+            )
         outputs = [None] * forest.requests if outputs is None else outputs
         priorities = [0] * forest.requests if priorities is None else priorities
-        _require_one_each(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
+        columns = {"lengths": lengths, "outputs": outputs, "priorities": priorities}
+        for name, column in columns.items():
+            if len(column) != forest.requests:
+                raise InputError(f"{len(column)} {name} for {forest.requests} requests")
         log = cls(
             forest=forest,
             block_tokens=block_tokens,
@@ -146,16 +151,3 @@ class PagedLog:
             weights.append(unnamed)
         self.prompt_room.append(-(-tokens // page) * page)
         self.total_room.append(-(-(tokens + output) // page) * page)
-
-
-def _require_divisor(page: int, block_tokens: int) -> None:
-    if page < 1 or block_tokens % page:
-        raise InputError(
-            f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
-        )
-
-
-def _require_one_each(requests: int, **columns: Sequence[object]) -> None:
-    for name, column in columns.items():
-        if len(column) != requests:
-            raise InputError(f"{len(column)} {name} for {requests} requests")

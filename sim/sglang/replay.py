@@ -11,12 +11,7 @@ from cache_worthy.sim.sglang.versions import CURRENT, Server
 
 
 def replay_sglang(
-    log: PagedLog,
-    policy: str,
-    capacity: int,
-    *,
-    server: Server = CURRENT,
-    **parameters: int,
+    log: PagedLog, policy: str, capacity: int, *, server: Server = CURRENT, **parameters: int
 ) -> Outcome:
     """Replay a log through one strategy.
 
@@ -28,7 +23,7 @@ def replay_sglang(
     capacity : int
         Tokens, at least ``log.floor``.
     server : Server
-        Whose books are kept: how often a request counts, how much an eviction is asked for.
+        How often a request counts, and how much an eviction is asked for.
     **parameters
         The strategy's own.
 
@@ -46,12 +41,9 @@ def replay_sglang(
         raise CapacityError(
             f"capacity {capacity} tokens is below the largest request, {log.floor} tokens"
         )
+    whole = server.evict_whole_request
     cache = RadixCache(
-        log.weights,
-        capacity,
-        score,
-        counting=server.counting,
-        evict_whole_request=server.evict_whole_request,
+        log.weights, capacity, score, counting=server.counting, evict_whole_request=whole
     )
     matched, hits = _serve_all(log, cache, policy)
     costs = log.cost_fn.cumulative(log.forest.depth)
@@ -73,7 +65,7 @@ def replay_sglang(
 
 
 def _serve_all(log: PagedLog, cache: RadixCache, policy: str) -> tuple[list[int], list[int]]:
-    """Blocks matched and tokens found cached by request, checked as they come."""
+    """Blocks matched and tokens found cached by request."""
     matched: list[int] = []
     hits: list[int] = []
     for prompt, room, answer, total, priority, tokens in zip(

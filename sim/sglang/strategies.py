@@ -6,8 +6,8 @@ Scores are tuples of integers here, and node ids break ties, where the server le
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cache_worthy.sim.errors import InputError
@@ -23,22 +23,22 @@ Scorer = Callable[["Node"], Score]
 class Strategy:
     """An entry of the registry.
 
-    Parameters
+    Attributes
     ----------
     name : str
         ``sglang_`` and the server's name.
     summary : str
         One line.
-    defaults : tuple of (str, int)
-        Parameters with their defaults, named as the server names them.
     make : callable
         ``make(**parameters)`` gives the scoring function.
+    defaults : mapping of str to int
+        Parameters with their defaults, named as the server names them.
     """
 
     name: str
     summary: str
-    defaults: tuple[tuple[str, int], ...]
     make: Callable[..., Scorer]
+    defaults: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def server_name(self) -> str:
@@ -53,31 +53,13 @@ class Strategy:
         InputError
             For a parameter that the strategy does not have, or a negative one.
         """
-        values = dict(self.defaults)
         for name, value in parameters.items():
-            if name not in values:
-                known = ", ".join(values) or "no parameter"
+            if name not in self.defaults:
+                known = ", ".join(self.defaults) or "no parameter"
                 raise InputError(f"{self.name}: {name}: unknown; it takes {known}")
             if type(value) is not int or value < 0:
                 raise InputError(f"{self.name}: {name}: expected an integer >= 0, got {value!r}")
-            values[name] = value
-        return self.make(**values)
-
-
-def _lru() -> Scorer:
-    return lambda node: (node.last_access,)
-
-
-def _lfu() -> Scorer:
-    return lambda node: (node.hit_count, node.last_access)
-
-
-def _slru(protected_threshold: int) -> Scorer:
-    return lambda node: (node.hit_count >= protected_threshold, node.last_access)
-
-
-def _priority() -> Scorer:
-    return lambda node: (node.priority, node.last_access)
+        return self.make(**{**self.defaults, **parameters})
 
 
 def _tlru(threshold: int, next_prompt_estimate: int) -> Scorer:
@@ -90,39 +72,53 @@ def _tlru(threshold: int, next_prompt_estimate: int) -> Scorer:
     return score
 
 
-def _fifo() -> Scorer:
-    return lambda node: (node.created,)
-
-
-def _filo() -> Scorer:
-    return lambda node: (-node.created,)
-
-
-def _mru() -> Scorer:
-    return lambda node: (-node.last_access,)
-
-
 STRATEGIES: dict[str, Strategy] = {
     s.name: s
     for s in (
-        Strategy("sglang_lru", "SGLang's default: least recently used leaf", (), _lru),
-        Strategy("sglang_lfu", "fewest insertions through the node, then LRU", (), _lfu),
+        Strategy(
+            "sglang_lru",
+            "SGLang's default: least recently used leaf",
+            lambda: lambda node: (node.last_access,),
+        ),
+        Strategy(
+            "sglang_lfu",
+            "fewest insertions through the node, then LRU",
+            lambda: lambda node: (node.hit_count, node.last_access),
+        ),
         Strategy(
             "sglang_slru",
             "nodes inserted fewer than protected_threshold times first, LRU within",
-            (("protected_threshold", 2),),
-            _slru,
+            lambda protected_threshold: (
+                lambda node: (node.hit_count >= protected_threshold, node.last_access)
+            ),
+            {"protected_threshold": 2},
         ),
-        Strategy("sglang_priority", "lowest request priority first, then LRU", (), _priority),
+        Strategy(
+            "sglang_priority",
+            "lowest request priority first, then LRU",
+            lambda: lambda node: (node.priority, node.last_access),
+        ),
         Strategy(
             "sglang_tlru",
             "tails that a next prompt can recompute within threshold tokens first, then LRU",
-            (("threshold", 0), ("next_prompt_estimate", 0)),
             _tlru,
+            {"threshold": 0, "next_prompt_estimate": 0},
         ),
-        Strategy("sglang_fifo", "oldest node first; in the server's registry only", (), _fifo),
-        Strategy("sglang_filo", "newest node first; in the server's registry only", (), _filo),
-        Strategy("sglang_mru", "most recently used; in the server's registry only", (), _mru),
+        Strategy(
+            "sglang_fifo",
+            "oldest node first; in the server's registry only",
+            lambda: lambda node: (node.created,),
+        ),
+        Strategy(
+            "sglang_filo",
+            "newest node first; in the server's registry only",
+            lambda: lambda node: (-node.created,),
+        ),
+        Strategy(
+            "sglang_mru",
+            "most recently used; in the server's registry only",
+            lambda: lambda node: (-node.last_access,),
+        ),
     )
 }
 """Every strategy by our name, those of the current command line first."""

@@ -10,27 +10,26 @@ The server's rules, as its radix cache and its pull requests state them:
   from 0.5.10 to 0.5.21 counted both, so that a node started at two (sgl-project/sglang#30689);
   later ones count a request once, earlier ones not at all (`counting`).
 * An insertion raises the priority of every node on its path to the request's.
-* When room is short, leaves that no running request holds are evicted in order of their score,
-  each node whole, until enough tokens are free; so an eviction overshoots. A parent left without
-  children joins the candidates at once.
-
-How much is asked for differs by version: the whole allocation in older servers, the shortfall in
-current ones (`evict_whole_request`).
+* When memory is short, leaves that no running request holds are evicted in order of their score,
+  whole nodes, until enough tokens are free; so an eviction overshoots. A parent left without
+  children joins the candidates at once. Older servers ask for the whole allocation, current ones for
+  the shortfall (`evict_whole_request`).
 
 Left out: requests in service at the same time, chunked prefill, the host tier, sessions, disjoint
-trees by LoRA or cache salt (an id of the log is taken to differ where those do), and the page
-that a paged server allocates in excess, and the rule that at least one prompt token is computed.
+trees by LoRA or cache salt (an id of the log is taken to differ where those do), the page that a
+paged server allocates in excess, and the rule that at least one prompt token is computed.
 
-The server builds a fresh heap of all leaves at each eviction. Here one heap lives on, an entry is
-pushed whenever a leaf's score may have changed, and a popped entry counts only if it is still the
-score of a living leaf: the same order for logarithmic work. A model without that shortcut checks
-it (tests/sim/sglang/test_sglang_model.py), and the server's own code where its package is at hand
+The server builds a heap of all leaves at each eviction. Here one heap is kept, an entry is pushed
+whenever a leaf's score may have changed, and a popped entry counts only if it is still the score of a
+resident leaf: the same order in logarithmic time. Evidence: a model without that shortcut
+(tests/sim/sglang/test_sglang_model.py), and the server's own code where its package is installed
 (scripts/check/sglang_release.py: hits, sizes, hit counts and priorities of every node after each request).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from cache_worthy.sim.errors import InvariantError
@@ -38,6 +37,7 @@ from cache_worthy.sim.sglang.strategies import Score, Scorer
 from cache_worthy.sim.sglang.versions import Counting
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A node of the tree.
 
@@ -46,48 +46,31 @@ class Node:
     id : int
         Order of creation.
     parent : Node or None
-    children : dict
-        By first block.
     blocks : list of int
         Dense ids.
     tokens, end : int
         Tokens of its own, and from the root to its end.
+    children : dict
+        By first block.
     hit_count, priority, last_access, created : int
         What strategies read; times are the cache's clock.
     history : int
         Tokens of the longest prompt ever inserted through it.
     """
 
-    __slots__ = (
-        "alive",
-        "blocks",
-        "children",
-        "created",
-        "end",
-        "history",
-        "hit_count",
-        "id",
-        "last_access",
-        "locked",
-        "parent",
-        "priority",
-        "tokens",
-    )
-
-    def __init__(self, node_id: int, parent: Node | None, blocks: list[int], tokens: int) -> None:
-        self.id = node_id
-        self.parent = parent
-        self.children: dict[int, Node] = {}
-        self.blocks = blocks
-        self.tokens = tokens
-        self.end: int = tokens + (parent.end if parent is not None else 0)
-        self.hit_count = 0
-        self.priority = 0
-        self.last_access = 0
-        self.created = 0
-        self.history = 0
-        self.locked = False
-        self.alive = True
+    id: int
+    parent: Node | None
+    blocks: list[int]
+    tokens: int
+    end: int = 0
+    children: dict[int, Node] = field(default_factory=dict)
+    hit_count: int = 0
+    priority: int = 0
+    last_access: int = 0
+    created: int = 0
+    history: int = 0
+    locked: bool = False
+    alive: bool = True
 
 
 class RadixCache:
@@ -138,25 +121,14 @@ class RadixCache:
         total_room: int | None = None,
         priority: int = 0,
     ) -> tuple[int, int]:
-        """Serve one request from its arrival to its finish.
+        """Serve one request; the blocks and tokens of its prompt that were cached.
 
         Parameters
         ----------
-        prompt : sequence of int
-            Blocks of the prompt, cut to pages.
-        prompt_room : int
-            Tokens of memory that the prompt takes, the uncached tail included.
-        generated : sequence of int
-            Blocks that the finished request adds.
-        total_room : int, optional
-            Tokens of memory at the finish; ``prompt_room`` when nothing is generated.
-        priority : int
-            Of the request.
-
-        Returns
-        -------
-        tuple of int
-            Blocks and tokens of the prompt that were cached.
+        prompt, generated : sequence of int
+            Blocks of the prompt, cut to pages, and those that the finished request adds.
+        prompt_room, total_room : int
+            Tokens of memory of the prompt, and of all at the finish (by default the same).
 
         Raises
         ------
@@ -180,10 +152,7 @@ class RadixCache:
     def match(self, blocks: Sequence[int]) -> tuple[Node, int]:
         """Walk down as far as the blocks are cached; split where the walk leaves a node.
 
-        Returns
-        -------
-        tuple
-            The last node of the path (the root for nothing) and the blocks matched.
+        Returns the last node of the path (the root for nothing) and the blocks matched.
         """
         self.clock += 1
         node = self.root
@@ -194,15 +163,7 @@ class RadixCache:
         return node, i
 
     def insert(self, blocks: Sequence[int], priority: int, *, count: bool = True) -> Node:
-        """Put a path in and return its last node.
-
-        Parameters
-        ----------
-        blocks : sequence of int
-        priority : int
-        count : bool
-            Whether nodes that exist are counted once more.
-        """
+        """Insert a path and return its last node; ``count`` the nodes that exist once more."""
         self.clock += 1
         count = count and self.counting != "never"
         length = sum(map(self.weights.__getitem__, blocks))
@@ -215,18 +176,18 @@ class RadixCache:
             node.history = max(node.history, length)
             node.hit_count += count
             self._offer(node)
-        if i < len(blocks):
-            rest = list(blocks[i:])
-            leaf = self._new(node, rest, sum(map(self.weights.__getitem__, rest)))
-            leaf.hit_count = int(self.counting != "never")
-            leaf.priority = priority
-            leaf.history = length
-            leaf.last_access = leaf.created = self.clock
-            node.children[rest[0]] = leaf
-            self.used += leaf.tokens
-            self._offer(leaf)
-            return leaf
-        return node
+        if i == len(blocks):
+            return node
+        rest = list(blocks[i:])
+        leaf = self._new(node, rest, sum(map(self.weights.__getitem__, rest)))
+        leaf.hit_count = int(self.counting != "never")
+        leaf.priority = priority
+        leaf.history = length
+        leaf.last_access = leaf.created = self.clock
+        node.children[rest[0]] = leaf
+        self.used += leaf.tokens
+        self._offer(leaf)
+        return leaf
 
     def evict(self, tokens: int) -> int:
         """Evict whole nodes until ``tokens`` are freed or no candidate is left."""
@@ -318,7 +279,7 @@ class RadixCache:
 
     def _new(self, parent: Node, blocks: list[int], tokens: int) -> Node:
         self.created += 1
-        return Node(self.created, parent, blocks, tokens)
+        return Node(self.created, parent, blocks, tokens, parent.end + tokens)
 
     def _offer(self, node: Node) -> None:
         """Push a leaf with its score of now."""

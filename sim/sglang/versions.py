@@ -1,10 +1,9 @@
 """Which SGLang offers which eviction strategy, and how it keeps its books, by release.
 
-The one place where this is written down, read off the released packages named in each row
-(``RADIX_EVICTION_POLICY_CHOICES``, the strategy registry, ``radix_cache.py``, the eviction call of
-the allocator). A strategy can stand in the registry and be refused by the command line, so the two
-columns differ. A row holds from its first release to the next row; the releases between those
-read are taken to be like the one before.
+Read off the released packages named in each row (``RADIX_EVICTION_POLICY_CHOICES``,
+``radix_cache.py``, the eviction call of the allocator). A server may have code for a strategy that its
+command line refuses. A row holds from its first release to the next row; releases between those read
+are assumed to be like the one before.
 """
 
 from __future__ import annotations
@@ -24,37 +23,34 @@ Counting = Literal["never", "twice", "once"]
 class Server:
     """A state of the server.
 
-    Parameters
+    Attributes
     ----------
     since : tuple of int
         First release read that has it.
     choices : tuple of str
         What ``--radix-eviction-policy`` accepts.
-    registry : tuple of str
-        What the server has code for.
-    config_flag : bool
-        Parameters go through ``--radix-eviction-policy-config`` (a JSON object).
     counting : {"never", "twice", "once"}
         How often one request moves the hit count of a node of its prompt: not at all (so lfu is
         lru), at both of its insertions (sgl-project/sglang#30689), or once.
-    evict_whole_request : bool
-        Whether an eviction is asked for the whole allocation, or for the shortfall.
     source : str
         Releases read, and the pull request where it is known.
+    evict_whole_request : bool
+        Whether an eviction is asked for the whole allocation, or for the shortfall.
+    config_flag : bool
+        Parameters go through ``--radix-eviction-policy-config`` (a JSON object).
     session_cache : str or None
-        What ``--enable-session-radix-cache`` needs in the environment beside itself, maybe
-        nothing; None where a release of the row lacks it or means another thing by it (0.5.16
-        ties it to the priority policy).
+        What ``--enable-session-radix-cache`` also needs in the environment, "" for nothing; None
+        where a release of the row lacks it or means another thing by it (0.5.16 ties it to the
+        priority policy).
     """
 
     since: tuple[int, int, int]
     choices: tuple[str, ...]
-    registry: tuple[str, ...]
-    config_flag: bool
     counting: Counting
-    evict_whole_request: bool
     source: str
-    session_cache: str | None
+    evict_whole_request: bool = False
+    config_flag: bool = False
+    session_cache: str | None = None
 
     @property
     def label(self) -> str:
@@ -64,59 +60,22 @@ class Server:
         return f"SGLang {'.'.join(map(str, self.since))} and later{until}"
 
 
-_SIX = ("lru", "lfu", "fifo", "mru", "filo", "priority")
-_SEVEN = (*_SIX, "slru")
-_EIGHT = (*_SEVEN, "tlru")
+_LFU = ("lru", "lfu")
+_PRIORITY = (*_LFU, "slru", "priority")
+_TLRU = (*_PRIORITY, "tlru")
+_UNIFIED = "SGLANG_ENABLE_UNIFIED_RADIX_TREE=1"
 
 SERVERS = (
-    Server((0, 5, 3), ("lru", "lfu"), ("lru", "lfu"), False, "never", True, "0.5.3; #10190", None),
-    Server((0, 5, 6), ("lru", "lfu"), _SIX, False, "never", True, "0.5.6, 0.5.9; #11506", None),
+    Server((0, 5, 3), _LFU, "never", "0.5.3; #10190", evict_whole_request=True),
+    Server((0, 5, 6), _LFU, "never", "0.5.6, 0.5.9; #11506", evict_whole_request=True),
+    Server((0, 5, 10), _PRIORITY[:3], "twice", "0.5.10; #18843", evict_whole_request=True),
     Server(
-        (0, 5, 10), ("lru", "lfu", "slru"), _SEVEN, False, "twice", True, "0.5.10; #18843", None
+        (0, 5, 11), _PRIORITY, "twice", "0.5.11, 0.5.12, 0.5.14, 0.5.16", evict_whole_request=True
     ),
-    Server(
-        (0, 5, 11),
-        ("lru", "lfu", "slru", "priority"),
-        _SEVEN,
-        False,
-        "twice",
-        True,
-        "0.5.11, 0.5.12, 0.5.14, 0.5.16",
-        None,
-    ),
-    Server(
-        (0, 5, 18),
-        ("lru", "lfu", "slru", "priority"),
-        _SEVEN,
-        False,
-        "twice",
-        False,
-        "0.5.18, 0.5.19",
-        "SGLANG_ENABLE_UNIFIED_RADIX_TREE=1",
-    ),
-    Server(
-        (0, 5, 20), ("lru", "lfu", "slru", "priority"), _SEVEN, True, "twice", False, "0.5.20", ""
-    ),
-    Server(
-        (0, 5, 21),
-        ("lru", "lfu", "slru", "priority", "tlru"),
-        _EIGHT,
-        True,
-        "twice",
-        False,
-        "0.5.21; #34012",
-        "",
-    ),
-    Server(
-        (0, 5, 22),
-        ("lru", "lfu", "slru", "priority", "tlru"),
-        _EIGHT,
-        True,
-        "once",
-        False,
-        "0.5.22, 0.5.23",
-        "",
-    ),
+    Server((0, 5, 18), _PRIORITY, "twice", "0.5.18, 0.5.19", session_cache=_UNIFIED),
+    Server((0, 5, 20), _PRIORITY, "twice", "0.5.20", config_flag=True, session_cache=""),
+    Server((0, 5, 21), _TLRU, "twice", "0.5.21; #34012", config_flag=True, session_cache=""),
+    Server((0, 5, 22), _TLRU, "once", "0.5.22, 0.5.23", config_flag=True, session_cache=""),
 )
 """Oldest first."""
 
@@ -158,7 +117,6 @@ def flag_for(strategy: str, parameters: Mapping[str, int], server: Server = CURR
     parameters : mapping of str to int
         Only those that differ from the server's defaults.
     server : Server
-        Which server.
 
     Examples
     --------

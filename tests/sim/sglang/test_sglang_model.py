@@ -48,7 +48,7 @@ class Machine(RuleBasedStateMachine):
             "threshold": threshold,
             "next_prompt_estimate": estimate,
         }
-        chosen = {name: offered[name] for name, _ in entry.defaults}
+        chosen = {name: offered[name] for name in entry.defaults}
         # Blocks 0..3 and 10..: sizes 1 and 2, so that an eviction can overshoot.
         self.weights = [1 + i % 2 for i in range(4)] + [0] * 6
         self.room = room
