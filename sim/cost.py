@@ -16,9 +16,8 @@ from itertools import accumulate
 from typing import Protocol, runtime_checkable
 
 from cache_worthy.sim.models.loading import load_model
-from cache_worthy.sim.models.memory import kv_bytes_of
+from cache_worthy.sim.models.memory import kv_bytes_of, require_full_cache
 from cache_worthy.sim.models.model import DEFAULT_MODEL, MODELS, Model
-from cache_worthy.sim.models.prefix import require_full_cache
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId
 
 __all__ = ["DEFAULT_MODEL", "MODELS", "BlockCost", "BlockSize", "Model", "TableCost", "load_model"]

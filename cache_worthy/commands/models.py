@@ -98,12 +98,12 @@ def _note(name: str, kv_dtype: str, indexer_dtype: str | None) -> tuple[str, int
     """What a row says about the context, and its bytes per token."""
     from cache_worthy.sim.models.loading import load_model
     from cache_worthy.sim.models.memory import (
+        kept,
         kv_bytes_of,
         kv_bytes_past_windows,
         kv_bytes_per_token,
         state_bytes,
     )
-    from cache_worthy.sim.models.prefix import kept
 
     model = load_model(name, kv_dtype=kv_dtype, indexer_dtype=indexer_dtype)
     per_token = kv_bytes_per_token(model)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from cache_worthy.sim.models.layers import Keeps, Mixer
-from cache_worthy.sim.models.parts import FLOPS_PER_WEIGHT, Part
+from cache_worthy.sim.models.layers import FLOPS_PER_WEIGHT, Keeps, Mixer, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Kinds of layers, one formula each: what is cached, what a prompt costs, how many weights.
 
-A mixer combines tokens with each other: attention in its kinds, or a recurrent layer. Every mixer
-answers
+A mixer combines tokens with each other: attention in its kinds, or a recurrent layer
+(`cache_worthy.sim.models.recurrent`). Every mixer answers
 
 ``parts(d_model, ranks)``
     its weights, on ``ranks`` tensor-parallel ranks together: what is not divided counts once each;
@@ -16,7 +16,8 @@ answers
     what a prefix cache holds of it: ``"full"`` every token, ``"window"`` the newest ones,
     ``"state"`` a recurrent state that exists only where one was saved.
 
-Recurrent layers are in `cache_worthy.sim.models.recurrent`.
+Pairs of tokens are counted twice, with the diagonal at one half: a prompt of ``n`` tokens has ``n^2``
+twice-counted pairs, so that every count is an integer and the pairs of a range are a difference.
 
 Sources: grouped-query attention, Ainslie et al. 2023; multi-head latent attention with its indexer,
 DeepSeek-AI 2024 and 2025 (V2, V3.2); compressed attention, DeepSeek-AI 2026 (V4). Tensor shapes are
@@ -31,14 +32,87 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cache_worthy.sim.models.parts import (
-    Part,
-    chunked_pairs,
-    summary_pairs,
-    windowed_pairs,
-)
-
 Keeps = Literal["full", "window", "state"]
+
+FLOPS_PER_WEIGHT = 2
+"""A weight costs one multiplication and one addition per token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Weights of one purpose.
+
+    Attributes
+    ----------
+    name : str
+        What `cache_worthy.sim.models.precision` finds their precision by.
+    elements : int
+        All of them, on all ranks together.
+    active : int
+        Those that one token uses.
+    multiplied : bool
+        Whether a token costs `FLOPS_PER_WEIGHT` for each active one: norms and biases do not count.
+    """
+
+    name: str
+    elements: int
+    active: int
+    multiplied: bool = True
+
+    @classmethod
+    def dense(cls, name: str, elements: int) -> Part:
+        """Weights that every token is multiplied with."""
+        return cls(name, elements, elements)
+
+    @classmethod
+    def small(cls, elements: int, active: int | None = None) -> Part:
+        """Norms, biases and other vectors."""
+        used = elements if active is None else active
+        return cls("norms", elements, used, multiplied=False)
+
+
+def windowed_pairs(tokens: int, window: int) -> int:
+    """Twice the pairs of queries with the ``window`` newest tokens.
+
+    Examples
+    --------
+    >>> windowed_pairs(4, 8), windowed_pairs(8, 8), windowed_pairs(9, 8)
+    (16, 64, 80)
+    """
+    if tokens <= window:
+        return tokens * tokens
+    return window * (2 * tokens - window)
+
+
+def chunked_pairs(tokens: int, chunk: int) -> int:
+    """Twice the pairs of queries with the tokens of their own chunk.
+
+    Examples
+    --------
+    >>> chunked_pairs(8, 8), chunked_pairs(12, 8)
+    (64, 80)
+    """
+    whole, rest = divmod(tokens, chunk)
+    return whole * chunk * chunk + rest * rest
+
+
+def summary_pairs(tokens: int, ratio: int, most: int | None) -> int:
+    """Twice the pairs of queries with summaries, one of every ``ratio`` tokens, ``most`` at most.
+
+    The query at position ``t`` (from 1) meets the ``t // ratio`` summaries complete by then.
+
+    Examples
+    --------
+    >>> summary_pairs(10, 4, None) == 2 * sum(t // 4 for t in range(1, 11))
+    True
+    >>> summary_pairs(40, 4, 3) == 2 * sum(min(t // 4, 3) for t in range(1, 41))
+    True
+    """
+    whole, rest = divmod(tokens, ratio)
+    if most is None or whole < most:
+        # 0, 1, ..., whole - 1 for `ratio` queries each, less the query at position 0, then the rest.
+        return ratio * whole * (whole - 1) + 2 * whole * (rest + 1)
+    return ratio * most * (most - 1) + 2 * most * (tokens - most * ratio + 1)
 
 
 class Mixer:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.fields import Fields, shown
-from cache_worthy.sim.models.parts import Part
+from cache_worthy.sim.models.layers import Part
 
 BITS: Mapping[str, int] = {
     "fp32": 32,

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cache_worthy.sim.models.layers import Keeps, Mixer
-from cache_worthy.sim.models.parts import Part
+from cache_worthy.sim.models.layers import Keeps, Mixer, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,17 @@ from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.catalogue import catalogue, shipped_model
 from cache_worthy.sim.models.config import read_config
 from cache_worthy.sim.models.geometry import FeedForward, Geometry, LayerGroup, groups_of
-from cache_worthy.sim.models.layers import Attention, Compressed, Indexer, Latent, Mixer
+from cache_worthy.sim.models.layers import (
+    Attention,
+    Compressed,
+    Indexer,
+    Latent,
+    Mixer,
+    chunked_pairs,
+    summary_pairs,
+    windowed_pairs,
+)
 from cache_worthy.sim.models.model import MODELS, LayeredModel
-from cache_worthy.sim.models.parts import chunked_pairs, summary_pairs, windowed_pairs
 from cache_worthy.sim.models.recurrent import Mamba, Recurrent
 
 lengths = st.integers(0, 60)

@@ -11,12 +11,13 @@ import pytest
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.loading import load_model
 from cache_worthy.sim.models.memory import (
+    kept,
     kv_bytes_of,
     kv_bytes_per_token,
     kv_copies,
+    require_full_cache,
     weights_bytes,
 )
-from cache_worthy.sim.models.prefix import kept, require_full_cache
 
 GIB = 2**30
 #: A file of this project's own format, as a user had it.

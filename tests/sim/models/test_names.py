@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cache_worthy.sim.models.catalogue import catalogue, match_name, shipped_model
+from cache_worthy.sim.models.catalogue import candidates, catalogue, key, match_name, shipped_model
 from cache_worthy.sim.models.loading import load_model
 from cache_worthy.sim.models.memory import weights_bytes
 from cache_worthy.sim.models.model import MODELS
-from cache_worthy.sim.models.names import candidates, key
 
 
 @pytest.mark.parametrize(
