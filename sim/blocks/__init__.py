@@ -16,11 +16,4 @@ from cache_worthy.sim.blocks.log import BlockLog
 from cache_worthy.sim.blocks.policies import POLICIES, PolicySpec
 from cache_worthy.sim.blocks.replay import ideal, replay_blocks
 
-__all__ = [
-    "POLICIES",
-    "BlockLog",
-    "PolicySpec",
-    "belady_curve",
-    "ideal",
-    "replay_blocks",
-]
+__all__ = ["POLICIES", "BlockLog", "PolicySpec", "belady_curve", "ideal", "replay_blocks"]

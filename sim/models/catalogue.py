@@ -23,11 +23,7 @@ from cache_worthy.sim.models.config import read_config, text_fields
 from cache_worthy.sim.models.geometry import Geometry
 from cache_worthy.sim.models.layers import Attention, Compressed, Latent
 from cache_worthy.sim.models.model import MODELS, LayeredModel, Model
-from cache_worthy.sim.models.precision import (
-    WeightPrecision,
-    dtype_bits,
-    read_quantisation,
-)
+from cache_worthy.sim.models.precision import WeightPrecision, dtype_bits, read_quantisation
 
 SUFFIX = re.compile(
     r"[-_:@ .](?P<last>instruct|chat|it|base|hf|pt|thinking|versatile|instant|maas|free|latest|turbo|"

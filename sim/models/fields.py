@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from cache_worthy.sim.errors import InputError
@@ -42,9 +42,16 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
-    def raw(self, name: str) -> object:
-        """The value as it stands, None where absent."""
+    def raw(self, name: str) -> Any:
+        """The value as it is, None where absent."""
         return self._values.get(name)
+
+    def _typed(self, name: str, kind: type, what: str) -> Any:
+        """The value, of this type, or None where absent."""
+        value = self._values.get(name)
+        if value is not None and type(value) is not kind:
+            raise InputError(f"{name}: expected {what}, got {shown(value)}")
+        return value
 
     def integer(self, name: str, default: int | None = None, least: int = 1) -> int:
         """An integer; without a default it has to be there."""
@@ -65,21 +72,34 @@ class Fields:
 
     def flag(self, name: str, default: bool = False) -> bool:
         """True or false."""
-        value = self._values.get(name)
-        if value is None:
-            return default
-        if type(value) is not bool:
-            raise InputError(f"{name}: expected true or false, got {shown(value)}")
-        return value
+        value: bool | None = self._typed(name, bool, "true or false")
+        return default if value is None else value
 
     def text(self, name: str) -> str | None:
         """A string, or None where absent."""
-        value = self._values.get(name)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{name}: expected a string, got {shown(value)}")
+        value: str | None = self._typed(name, str, "a string")
         return value
 
-    def per_layer(self, name: str, layers: int) -> Sequence[Any] | None:
+    def inner(self, name: str) -> Fields | None:
+        """An object, or None where absent."""
+        value = self._typed(name, dict, "an object")
+        return None if value is None else Fields(value)
+
+    def section(self, name: str) -> Fields:
+        """An object that has to be there."""
+        found = self.inner(name)
+        if found is None:
+            raise InputError(f"{name}: missing; expected an object")
+        return found
+
+    def integers(self, name: str) -> list[int]:
+        """A list of integers."""
+        value = self.raw(name)
+        if not isinstance(value, list) or not all(type(i) is int for i in value):
+            raise InputError(f"{name}: expected a list of integers, got {shown(value)}")
+        return value
+
+    def per_layer(self, name: str, layers: int) -> list[Any] | None:
         """A list with one entry per layer, or None where absent."""
         value = self._values.get(name)
         if value is None:
@@ -88,11 +108,9 @@ class Fields:
             raise InputError(f"{name}: expected a list of {layers} entries, got {shown(value)}")
         return value[:layers]
 
-    def inner(self, name: str) -> Fields | None:
-        """An object, or None where absent."""
-        value = self._values.get(name)
+    def every_layer(self, name: str) -> list[Any]:
+        """A list with one entry per layer, which has to be there."""
+        value = self.per_layer(name, self.layers)
         if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise InputError(f"{name}: expected an object, got {shown(value)}")
-        return Fields(value)
+            raise InputError(f"{name}: missing; expected a list with one entry per layer")
+        return value

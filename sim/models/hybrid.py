@@ -8,13 +8,7 @@ from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.fields import Fields, checked, shown
 from cache_worthy.sim.models.geometry import FeedForward, Geometry, LayerGroup, groups_of
 from cache_worthy.sim.models.layers import Attention, Indexer, Mixer
-from cache_worthy.sim.models.plain import (
-    head_shape,
-    layer_kinds,
-    mixture,
-    outside,
-    sparse_layers,
-)
+from cache_worthy.sim.models.plain import head_shape, layer_kinds, mixture, outside, sparse_layers
 from cache_worthy.sim.models.recurrent import Mamba, Recurrent
 
 STATE_WIDTHS = {"float32": 32, "bfloat16": 16, "float16": 16}
@@ -46,10 +40,8 @@ def read_gated_delta(fields: Fields) -> Geometry:
     if kinds is None:
         every = fields.integer("full_attention_interval", 4)
         kinds = ["linear" if (i + 1) % every else "full" for i in range(fields.layers)]
-    if "num_experts" in fields:
-        feed_forward = mixture(fields)
-    else:
-        feed_forward = FeedForward(fields.integer("intermediate_size"))
+    moe = "num_experts" in fields
+    feed_forward = mixture(fields) if moe else FeedForward(fields.integer("intermediate_size"))
     groups = groups_of(
         LayerGroup(1, attention if kind == "full" else delta, feed_forward) for kind in kinds
     )
@@ -125,10 +117,7 @@ def read_llama4(fields: Fields) -> Geometry:
 
 def read_mimo(fields: Fields) -> Geometry:
     """MiMo-V2: keys wider than values, and windowed layers with head counts of their own."""
-    layers = fields.layers
-    pattern = fields.per_layer("hybrid_layer_pattern", layers)
-    if pattern is None:
-        raise InputError("hybrid_layer_pattern: missing; expected a list with one entry per layer")
+    pattern = fields.every_layer("hybrid_layer_pattern")
     heads, kv_heads, width = head_shape(fields)
     full = Attention(heads, kv_heads, width, fields.integer("v_head_dim", width))
     heads, kv_heads, width = head_shape(fields, "swa_")
@@ -157,9 +146,7 @@ def read_mimo(fields: Fields) -> Geometry:
 
 def read_minimax_m3(fields: Fields) -> Geometry:
     """MiniMax M3: an indexer per layer chooses blocks of tokens."""
-    sparse_fields = fields.inner("sparse_attention_config")
-    if sparse_fields is None:
-        raise InputError("sparse_attention_config: missing; expected an object")
+    sparse_fields = fields.section("sparse_attention_config")
     layers = fields.layers
     frequencies = sparse_fields.per_layer("sparse_attention_freq", layers) or [1] * layers
     block = sparse_fields.integer("sparse_block_size")
@@ -188,9 +175,7 @@ def read_inkling(fields: Fields) -> Geometry:
     """Inkling: short convolutions in every layer, relative positions, windows in five of six."""
     d_model, kernel = fields.integer("hidden_size"), fields.integer("sconv_kernel_size")
     relative = fields.integer("d_rel")
-    local = fields.raw("local_layer_ids")
-    if not isinstance(local, list) or not all(type(i) is int for i in local):
-        raise InputError(f"local_layer_ids: expected a list of integers, got {shown(local)}")
+    local = fields.integers("local_layer_ids")
 
     def mixer(prefix: str, reach: int | None, extent: int) -> Attention:
         heads, kv_heads, width = head_shape(fields, prefix)
@@ -219,15 +204,6 @@ def read_inkling(fields: Fields) -> Geometry:
     return outside(fields, groups, tied=False)
 
 
-def _shared_from(fields: Fields) -> int:
-    """Gemma 4: the first layer that reads the keys and values of an earlier one."""
-    layers = fields.layers
-    shared = fields.integer("num_kv_shared_layers", 0, least=0)
-    if shared >= layers:
-        raise InputError(f"num_kv_shared_layers: expected fewer than {layers}, got {shared}")
-    return layers - shared
-
-
 def read_gemma4(fields: Fields) -> Geometry:
     """Gemma 4: windows, shared keys and values, and embeddings for every layer."""
     heads, kv_heads, width = head_shape(fields)
@@ -235,37 +211,27 @@ def read_gemma4(fields: Fields) -> Geometry:
     far_heads = fields.integer("num_global_key_value_heads", kv_heads) if one else kv_heads
     far_width = fields.integer("global_head_dim", width)
     reach = fields.integer("sliding_window")
-    kinds = layer_kinds(fields, {"full_attention": "full", "sliding_attention": "window"})
-    if kinds is None:
-        raise InputError("layer_types: missing; expected a list with one entry per layer")
+    fields.every_layer("layer_types")
+    kinds = layer_kinds(fields, {"full_attention": "full", "sliding_attention": "window"}) or []
     inner = fields.integer("intermediate_size")
     d_model, layers = fields.integer("hidden_size"), fields.layers
     per_layer = fields.integer("hidden_size_per_layer_input", 0, least=0)
     moe = mixture(fields) if fields.flag("enable_moe_block") else FeedForward()
-    first_shared = _shared_from(fields)
+    shared = fields.integer("num_kv_shared_layers", 0, least=0)
+    if shared >= layers:
+        raise InputError(f"num_kv_shared_layers: expected fewer than {layers}, got {shared}")
 
     def layer(i: int, kind: str) -> LayerGroup:
-        own = i < first_shared
+        own = i < layers - shared  # the others read an earlier layer's keys and values
         small = (2 if own else 1) * (far_width if kind == "full" else width)
-        if kind == "full":
-            mixer = Attention(
-                heads,
-                far_heads,
-                far_width,
-                value_dim=far_width,
-                stores=own,
-                one_projection=one,
-                small=small,
-            )
-        else:
-            mixer = Attention(
-                heads, kv_heads, width, value_dim=width, reach=reach, stores=own, small=small
-            )
+        near = Attention(heads, kv_heads, width, width, reach=reach, stores=own, small=small)
+        far = Attention(
+            heads, far_heads, far_width, far_width, stores=own, one_projection=one, small=small
+        )
+        mixer = far if kind == "full" else near
         wide = fields.flag("use_double_wide_mlp") and not own
         feed_forward = replace(
-            moe,
-            width=inner * (2 if wide else 1),
-            small=moe.experts + d_model if moe.experts else 0,
+            moe, width=inner * (2 if wide else 1), small=moe.experts + d_model if moe.experts else 0
         )
         norms = (7 if moe.experts else 4) + bool(per_layer)
         return LayerGroup(

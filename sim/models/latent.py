@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.models.fields import Fields, checked, shown
+from cache_worthy.sim.models.fields import Fields, checked
 from cache_worthy.sim.models.geometry import FeedForward, Geometry, LayerGroup, groups_of
 from cache_worthy.sim.models.layers import Compressed, Indexer, Latent
 from cache_worthy.sim.models.plain import mixture, outside, sparse_layers
@@ -39,14 +39,6 @@ def _own_indexers(fields: Fields) -> list[bool]:
     return [i < first or (i - first) % every == every - 1 for i in range(layers)]
 
 
-def _feed_forwards(fields: Fields, *, router_bias: bool) -> list[FeedForward]:
-    sparse = mixture(fields, router_bias=router_bias)
-    if all(sparse_layers(fields)):
-        return [sparse] * fields.layers
-    dense = FeedForward(fields.integer("intermediate_size"))
-    return [sparse if is_sparse else dense for is_sparse in sparse_layers(fields)]
-
-
 def read_latent(fields: Fields) -> Geometry:
     """DeepSeek V2, V3, V3.2, Kimi K2, GLM-5 and what has their model types."""
     plain = latent_of(fields)
@@ -58,34 +50,27 @@ def read_latent(fields: Fields) -> Geometry:
         mixers = [
             replace(plain, index=index if own else None, most=most) for own in _own_indexers(fields)
         ]
-    layers = zip(mixers, _feed_forwards(fields, router_bias=router_bias), strict=True)
-    return outside(fields, groups_of(LayerGroup(1, *layer) for layer in layers), tied=False)
+    sparse, has_experts = mixture(fields, router_bias=router_bias), sparse_layers(fields)
+    dense = None if all(has_experts) else FeedForward(fields.integer("intermediate_size"))
+    groups = groups_of(
+        LayerGroup(1, mixer, sparse if is_sparse else dense)
+        for mixer, is_sparse in zip(mixers, has_experts, strict=True)
+    )
+    return outside(fields, groups, tied=False)
 
 
 def read_kimi_linear(fields: Fields) -> Geometry:
     """Kimi Linear and Kimi K3: delta attention, with latent attention in some layers."""
-    linear = fields.inner("linear_attn_config")
-    if linear is None:
-        raise InputError("linear_attn_config: missing; expected an object")
-    full = linear.raw("full_attn_layers")
-    if not isinstance(full, list) or not all(type(i) is int for i in full):
-        raise InputError(f"full_attn_layers: expected a list of integers, got {shown(full)}")
+    linear = fields.section("linear_attn_config")
+    full = linear.integers("full_attn_layers")
     width = linear.integer("head_dim")
     heads = linear.integer("num_heads")
-    delta = Recurrent(
-        heads,
-        width,
-        heads,
-        value_dim=width,
-        kernel=linear.integer("short_conv_kernel_size"),
-        gate_rank=None if linear.flag("use_full_rank_gate") else width,
-        channel_decay=True,
-    )
+    kernel = linear.integer("short_conv_kernel_size")
+    gate_rank = None if linear.flag("use_full_rank_gate") else width
+    delta = Recurrent(heads, width, heads, width, kernel, gate_rank, channel_decay=True)
     latent = latent_of(fields, gated=fields.flag("mla_use_output_gate"))
-    sparse = mixture(fields, router_bias=True)
     inner = fields.optional("routed_expert_hidden_size")
-    if inner is not None:
-        sparse = replace(sparse, expert_dim=inner)
+    sparse = replace(mixture(fields, router_bias=True), expert_dim=inner)
     dense = FeedForward(fields.integer("intermediate_size"))
     # Residual attention over blocks of layers: a norm and a vector before each half of a layer.
     norms = 6 if "attn_res_block_size" in fields else 2
@@ -99,9 +84,7 @@ def read_kimi_linear(fields: Fields) -> Geometry:
 def read_deepseek_v4(fields: Fields) -> Geometry:
     """DeepSeek V4: the newest tokens and summaries, in several residual streams."""
     d_model, streams = fields.integer("hidden_size"), fields.integer("hc_mult")
-    ratios = fields.per_layer("compress_ratios", fields.layers)
-    if ratios is None:
-        raise InputError("compress_ratios: missing; expected a list with one entry per layer")
+    ratios = fields.every_layer("compress_ratios")
     heads, index_dim = fields.integer("index_n_heads"), fields.integer("index_head_dim")
     index = Indexer(heads, index_dim, fields.integer("index_topk"))
     mixed = streams * (streams + 2)

@@ -68,11 +68,7 @@ TRAITS: Mapping[str, Traits] = {
     "gemma3_text": Traits(norms=4, qk_norm="head", bias="flag", tied=True, pattern=6),
     "glm4": Traits(norms=4, bias="flag_qkv"),
     "glm4_moe": Traits(
-        qk_norm="head",
-        qk_norm_flag="use_qk_norm",
-        bias="flag_qkv",
-        experts=True,
-        router_bias=True,
+        qk_norm="head", qk_norm_flag="use_qk_norm", bias="flag_qkv", experts=True, router_bias=True
     ),
     "gpt_oss": Traits(bias="all", pattern=2, experts=True, expert_bias=True, sinks=True),
     "granite": Traits(bias="flag"),

@@ -144,12 +144,7 @@ class Transformer:
         self.weights = random_weights(model, seed, dtype)
 
     def prefill(
-        self,
-        tokens: Sequence[int],
-        start: int,
-        stored: int,
-        table: Sequence[int],
-        pool: BlockPool,
+        self, tokens: Sequence[int], start: int, stored: int, table: Sequence[int], pool: BlockPool
     ) -> Floats:
         """Compute the tokens of a prompt from ``start`` on and return the last one's logits.
 

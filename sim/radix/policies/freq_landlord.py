@@ -18,10 +18,7 @@ class FreqLandlord(GreedyDual):
     summary = "Landlord with a frequency term; a diagnostic"
     source = "one term between gdsf and landlord; no paper"
     key_rule = KeyRule(
-        base="level",
-        mult="freq",
-        weight=lambda size, cost, depth: cost / size,
-        level="max",
+        base="level", mult="freq", weight=lambda size, cost, depth: cost / size, level="max"
     )
 
     def worth(self, node: Node) -> float:

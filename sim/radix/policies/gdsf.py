@@ -18,10 +18,7 @@ class GDSF(GreedyDual):
     summary = "frequency times cost per size, aged by the last victim"
     source = "RAGCache (Jin et al. 2024); Cherkasova 1998 for GDSF"
     key_rule = KeyRule(
-        base="level",
-        mult="freq",
-        weight=lambda size, cost, depth: cost / size,
-        level="last",
+        base="level", mult="freq", weight=lambda size, cost, depth: cost / size, level="last"
     )
 
     def worth(self, node: Node) -> float:
