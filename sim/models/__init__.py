@@ -1,11 +1,11 @@
 """Models: geometry as data, one formula per kind of layer, cost and bytes as exact integers.
 
-``parts layers recurrent geometry``
+``layers recurrent geometry``
     the formulas;
 ``fields plain latent hybrid config precision``
     from a ``config.json`` to a geometry and the precision of its weights;
-``model memory prefix``
+``model memory``
     what the rest of the project asks of a model;
-``names catalogue shipped.json loading``
+``catalogue shipped.json loading``
     the shipped models, and the one way to a model by name or file.
 """

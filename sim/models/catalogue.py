@@ -76,7 +76,7 @@ def key(name: str) -> str:
 
 
 def candidates(name: str) -> list[tuple[str, str | None]]:
-    """Keys to look up, the most exact first, each with the precision that the name gave weights."""
+    """Keys to look up, the most exact first, each with the weights' precision that the name gives."""
     text = name.strip().lower().rsplit("/", 1)[-1]
     found: list[tuple[str, str | None]] = []
     weights: str | None = None
@@ -193,19 +193,19 @@ def from_config(name: str, config: Mapping[str, Any], *, quantised: bool = True)
 
 def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> LayeredModel:
     """A model whose flat constants are those of its widest attention."""
-    mixers = [g.mixer for g in geometry.groups]
     heads, kv_heads, width = 1, 1, 1
-    for mixer in mixers:
+    narrow = None
+    for mixer in (g.mixer for g in geometry.groups):
         if isinstance(mixer, Latent):
             heads, kv_heads, width = mixer.heads, mixer.heads, mixer.nope + mixer.rope
         elif isinstance(mixer, Compressed):
             heads, kv_heads, width = mixer.heads, 1, mixer.head_dim
-        elif isinstance(mixer, Attention) and mixer.stores and mixer.reach is None:
-            heads, kv_heads, width = mixer.heads, mixer.kv_heads, mixer.key_dim
-    if (heads, kv_heads, width) == (1, 1, 1):
-        for mixer in mixers:
-            if isinstance(mixer, Attention):
-                heads, kv_heads, width = mixer.heads, mixer.kv_heads, mixer.key_dim
+        elif isinstance(mixer, Attention):
+            narrow = mixer.heads, mixer.kv_heads, mixer.key_dim
+            if mixer.stores and mixer.reach is None:
+                heads, kv_heads, width = narrow
+    if (heads, kv_heads, width) == (1, 1, 1) and narrow:
+        heads, kv_heads, width = narrow
     return LayeredModel(
         name,
         geometry.layers,

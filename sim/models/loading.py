@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -56,9 +56,11 @@ def load_model(
     >>> load_model("Qwen/Qwen3-32B", kv_dtype="fp8").dtype_bytes
     1
     """
-    model, suffix = _from_file(name, quantised=weight_dtype is None), None
-    if model is None:
-        model, suffix = _by_name(name)
+    try:
+        model, suffix = _from_file(name, quantised=weight_dtype is None) or _by_name(name)
+    except InputError as error:
+        quoted = name if name.isprintable() and len(name) <= 200 else shown(name)
+        raise InputError(f"--model {quoted}: {error}") from error.__cause__
     weights = weight_dtype or suffix
     return _with_dtypes(model, kv=kv_dtype, weights=weights, index=indexer_dtype)
 
@@ -75,20 +77,10 @@ def _by_name(name: str) -> tuple[Model, str | None]:
     if found is None:
         others = len(catalogue()) - len(MODELS)
         raise InputError(
-            f"--model {_quoted(name)}: expected one of {', '.join(MODELS)} or the other {others} names of "
+            f"expected one of {', '.join(MODELS)} or the other {others} names of "
             f"`cache-worthy models`, a config.json, or a JSON file with {' '.join(_REQUIRED)}"
         )
     return shipped_model(found[0]), found[1]
-
-
-def _is_file(name: str) -> bool:
-    folder = os.path.join(name, "config.json")
-    return name.endswith(".json") or os.path.isfile(name) or os.path.isfile(folder)
-
-
-def _quoted(name: str) -> str:
-    """A name as an error message shows it, in one line."""
-    return name if name.isprintable() and len(name) <= 200 else shown(name)
 
 
 def _with_dtypes(model: Model, *, kv: str | None, weights: str | None, index: str | None) -> Model:
@@ -106,37 +98,38 @@ def _with_dtypes(model: Model, *, kv: str | None, weights: str | None, index: st
     return LayeredModel(**constants, given=model.geometry, precision=precision, index_width=width)
 
 
-def _from_file(name: str, *, quantised: bool) -> Model | None:
+def _from_file(name: str, *, quantised: bool) -> tuple[Model, None] | None:
     """The model of a file, None where the name is none."""
-    if not _is_file(name):
+    in_folder = os.path.join(name, "config.json")
+    if os.path.isfile(in_folder):
+        path = Path(in_folder)
+    elif name.endswith(".json") or os.path.isfile(name):
+        path = Path(name)
+    else:
         return None
-    path = Path(name)
-    if path.is_dir():
-        path /= "config.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise InputError(f"--model {_quoted(name)}: cannot read: {error.strerror}") from error
+        raise InputError(f"cannot read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"--model {_quoted(name)}: not JSON: {error}") from error
+        raise InputError(f"not JSON: {error}") from error
     if not isinstance(data, dict):
-        raise InputError(
-            f"--model {_quoted(name)}: expected a JSON object with {' '.join(_REQUIRED)}"
-        )
+        raise InputError(f"expected a JSON object with {' '.join(_REQUIRED)}")
     title = path.parent.name if path.stem == "config" and path.parent.name else path.stem
-    try:
-        if "model_type" in data or "architectures" in data:
-            from cache_worthy.sim.models.catalogue import from_config
+    if "model_type" in data or "architectures" in data:
+        from cache_worthy.sim.models.catalogue import from_config
 
-            return from_config(title, data, quantised=quantised)
-        return _own_file({"name": title, **data})
-    except InputError as error:
-        raise InputError(f"--model {_quoted(name)}: {error}") from None
+        return from_config(title, data, quantised=quantised), None
+    return _own_file({"name": title, **data}), None
 
 
 def _own_file(data: Mapping[str, Any]) -> Model:
-    """A model of this project's own few keys."""
-    _check_keys(data, _REQUIRED, _KNOWN)
+    """A model from the keys of this project."""
+    missing = [k for k in _REQUIRED if k not in data]
+    unknown = [k for k in data if k not in _KNOWN]
+    if missing or unknown:
+        what = f"lacks {' '.join(missing)}" if missing else f"unknown key {shown(unknown[0])}"
+        raise InputError(f"{what}; expected {' '.join(_REQUIRED)}")
     constants = {k: v for k, v in data.items() if k not in (*_MIXTURE, "tied_embeddings")}
     if constants.get("dtype_bytes") == 0.5:
         constants["dtype_bytes"] = Fraction(1, 2)
@@ -170,16 +163,8 @@ def _own_file(data: Mapping[str, Any]) -> Model:
     return LayeredModel(**constants, given=geometry)
 
 
-def _check_keys(data: Mapping[str, Any], required: Sequence[str], known: Sequence[str]) -> None:
-    missing = [k for k in required if k not in data]
-    unknown = [k for k in data if k not in known]
-    if missing or unknown:
-        what = f"lacks {' '.join(missing)}" if missing else f"unknown key {shown(unknown[0])}"
-        raise InputError(f"{what}; expected {' '.join(required)}")
-
-
 def _named_after(plain: Model) -> Model:
-    """The shipped model that a file names and agrees with: its experts, which the file cannot say."""
+    """The shipped model that a file names and agrees with, for its experts, else ``plain``."""
     from cache_worthy.sim.models.catalogue import match_name, shipped_model
 
     name = match_name(plain.name)

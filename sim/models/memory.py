@@ -11,6 +11,7 @@ only where each kind of layer holds what it needs; SGLang keeps separate pools f
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
@@ -91,7 +92,6 @@ def kv_copies(model: Model, tp: int = 1) -> Fraction:
 
     Examples
     --------
-    >>> from cache_worthy.sim.models.model import Model
     >>> kv_copies(Model("m", 1, 8, heads=8, kv_heads=4, head_dim=1, d_ff=1), tp=8)
     Fraction(2, 1)
     """
@@ -104,14 +104,22 @@ def state_bytes(model: Model) -> int:
     return whole_bytes(model.geometry.state_bits)
 
 
-def _newest(mixer: Mixer) -> int | None:
+def _kept_by(mixer: Mixer) -> str:
+    """What a layer keeps of a prefix, in words."""
     if isinstance(mixer, Compressed):
-        return mixer.window
-    return mixer.reach if isinstance(mixer, Attention) else None
+        summaries = f" and one summary of every {mixer.ratio}" if mixer.ratio else ""
+        return f"the newest {mixer.window}{summaries}"
+    if isinstance(mixer, Attention):
+        if not mixer.stores:
+            return "none of their own (they read an earlier layer's)"
+        return "every token" if mixer.reach is None else f"the newest {mixer.reach}"
+    if mixer.keeps == "state":
+        return "a state that exists only where the engine saved one"
+    return "every token"
 
 
 def kept(model: Model) -> str:
-    """What is kept of a prefix, layer by layer, in one sentence.
+    """What a prefix cache keeps, layer by layer, in one sentence.
 
     Examples
     --------
@@ -121,27 +129,14 @@ def kept(model: Model) -> str:
     >>> kept(load_model("gemma-3-27b"))
     '10 of 62 layers keep every token, 52 the newest 1024'
     """
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for group in model.geometry.groups:
-        if group.mixer is None:
-            continue
-        newest = _newest(group.mixer)
-        if isinstance(group.mixer, Attention) and not group.mixer.stores:
-            what = "none of their own (they read an earlier layer's)"
-        elif newest is not None:
-            ratio = getattr(group.mixer, "ratio", 0)
-            what = f"the newest {newest}" + (f" and one summary of every {ratio}" if ratio else "")
-        elif group.mixer.keeps == "state" and not isinstance(group.mixer, Attention):
-            what = "a state that exists only where the engine saved one"
-        else:
-            what = "every token"
-        counts[what] = counts.get(what, 0) + group.count
-    total = sum(counts.values())
-    if len(counts) == 1:
-        ((what, count),) = counts.items()
-        return f"all {count} layers keep {what}"
-    order = sorted(counts, key=lambda what: what != "every token")
-    first, *rest = order
+        if group.mixer:
+            counts[_kept_by(group.mixer)] += group.count
+    first, *rest = sorted(counts, key=lambda what: what != "every token")
+    total = counts.total()
+    if not rest:
+        return f"all {total} layers keep {first}"
     return ", ".join(
         [f"{counts[first]} of {total} layers keep {first}", *(f"{counts[w]} {w}" for w in rest)]
     )

@@ -134,7 +134,7 @@ def layer_kinds(fields: Fields, known: Mapping[str, str]) -> list[str] | None:
 
 
 def reaches(fields: Fields, traits: Traits) -> list[int | None]:
-    """How many newest tokens each layer sees, None for all."""
+    """The newest tokens that each layer sees, None for all."""
     window = fields.optional("sliding_window")
     if window is None or not fields.flag("use_sliding_window", True):
         return [None] * fields.layers
@@ -180,7 +180,7 @@ def sparse_layers(fields: Fields) -> list[bool]:
     ]
 
 
-def _first(fields: Fields, names: tuple[str, ...]) -> int:
+def _first(fields: Fields, *names: str) -> int:
     for name in names:
         if name in fields:
             return fields.integer(name)
@@ -189,19 +189,17 @@ def _first(fields: Fields, names: tuple[str, ...]) -> int:
 
 def mixture(fields: Fields, *, router_bias: bool = False, expert_bias: bool = False) -> FeedForward:
     """The experts of a layer, by any of the names that configurations use."""
-    experts = _first(fields, ("num_experts", "num_local_experts", "n_routed_experts"))
-    active = _first(fields, ("num_experts_per_tok", "num_experts_per_token", "top_k_experts"))
+    experts = _first(fields, "num_experts", "num_local_experts", "n_routed_experts")
+    active = _first(fields, "num_experts_per_tok", "num_experts_per_token", "top_k_experts")
     if active > experts:
         raise InputError(f"num_experts_per_tok: {active} of {experts} experts cannot be active")
-    width = _first(fields, ("moe_intermediate_size", "intermediate_size"))
-    gated = fields.optional("shared_expert_intermediate_size", least=0)
-    if gated is None:
+    width = _first(fields, "moe_intermediate_size", "intermediate_size")
+    gated = shared = fields.optional("shared_expert_intermediate_size", least=0)
+    if shared is None:
         count = fields.optional("n_shared_experts", least=0)
         if count is None:
             count = fields.integer("num_shared_experts", 0, least=0)
         shared = fields.integer("shared_intermediate_size", width, least=0) * count
-    else:
-        shared = gated
     d_model = fields.integer("hidden_size")
     return FeedForward(
         experts=experts,
@@ -230,19 +228,19 @@ def attention_small(fields: Fields, traits: Traits) -> int:
 
 def feed_forwards(fields: Fields, traits: Traits) -> Iterator[FeedForward]:
     """That of each layer."""
-    width = fields.optional("prefix_dense_intermediate_size") or fields.optional(
-        "intermediate_size"
-    )
     if not traits.experts:
         width = fields.integer("intermediate_size")
         small = 2 * width + fields.integer("hidden_size") if fields.flag("mlp_bias") else 0
         yield from [FeedForward(width, small=small)] * fields.layers
         return
     sparse = mixture(fields, router_bias=traits.router_bias, expert_bias=traits.expert_bias)
+    dense = fields.optional("prefix_dense_intermediate_size") or fields.optional(
+        "intermediate_size"
+    )
     for is_sparse in sparse_layers(fields):
-        if not is_sparse and width is None:
+        if not is_sparse and dense is None:
             raise InputError("intermediate_size: missing; some layers have no experts")
-        yield sparse if is_sparse else FeedForward(width or 0)
+        yield sparse if is_sparse else FeedForward(dense or 0)
 
 
 def outside(fields: Fields, groups: tuple[LayerGroup, ...], *, tied: bool) -> Geometry:

@@ -1,11 +1,12 @@
 """Bits of an element of the KV cache, of an indexer's keys, and of each kind of weight.
 
-What quantisation adds per group of weights (scales, zero points) counts with the weights. Scales of
-a quantised KV cache do not: engines keep one per tensor, or say nothing.
+What quantisation adds per group of weights (scales, zero points) counts with the weights. Scales of a
+quantised KV cache do not: engines keep one per tensor.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,7 @@ BITS: Mapping[str, int] = {
     "fp4": 4,
     "int4": 4,
 }
-"""Bits of an element by the names that ``--kv-dtype`` and ``--weight-dtype`` take."""
+"""Bits of an element, by the names of ``--kv-dtype`` and ``--weight-dtype``."""
 
 SPELLINGS: Mapping[str, str] = {
     "float32": "fp32",
@@ -38,7 +39,7 @@ SPELLINGS: Mapping[str, str] = {
     "fp8_int8": "fp8",
     "fp4_int4": "fp4",
 }
-"""Other spellings, those of servers among them."""
+"""Other spellings, such as those of servers."""
 
 
 def dtype_bits(option: str, name: str) -> int:
@@ -66,21 +67,13 @@ MATRICES = ("attention", "indexer", "dense", "experts", "shared")
 
 @dataclass(frozen=True, slots=True)
 class WeightPrecision:
-    """Bits of a weight, by part.
-
-    Attributes
-    ----------
-    quantised : tuple of (str, Fraction)
-        Parts and their bits, scales included.
-    others : int
-        Bits of the rest.
-    """
+    """Bits of a weight: of the ``quantised`` parts, with their scales, and of all ``others``."""
 
     quantised: tuple[tuple[str, Fraction], ...] = ()
     others: int = 16
 
     def bits(self, parts: Iterable[Part]) -> Fraction:
-        """Of these weights together."""
+        """Bits of these weights together."""
         known = dict(self.quantised)
         return sum(
             (part.elements * known.get(part.name, Fraction(self.others)) for part in parts),
@@ -122,10 +115,7 @@ def _blocked(fields: Fields) -> Fraction:
         return Fraction(8)
     if not isinstance(block, list) or not block or not all(type(b) is int and b > 0 for b in block):
         raise InputError(f"weight_block_size: expected a list of integers, got {shown(block)}")
-    size = 1
-    for side in block:
-        size *= side
-    return 8 + Fraction(32, size)
+    return 8 + Fraction(32, math.prod(block))
 
 
 def _left_out(fields: Fields, *names: str) -> tuple[str, ...]:
