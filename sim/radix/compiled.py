@@ -87,7 +87,7 @@ def replay_compiled(
         return None
     matched = np.empty(forest.requests, np.int32)
     where = *_arrays(forest), np.array(sizes, np.int64), capacity
-    if held is None and rule.base == "clock" and _within_a_clock(found[1]):
+    if held is None and rule.base == "clock" and rule.weight is None:
         counts = _run("lru", *where, matched)
     else:
         counts = _run(
@@ -100,15 +100,6 @@ def replay_compiled(
             matched,
         )  # fmt: skip
     return _outcome(forest, capacity, sizes, costs, matched, *map(int, counts))
-
-
-def _within_a_clock(weights: NDArray[np.float64]) -> bool:
-    """Whether keys ``clock + weight`` rank childless nodes as the clock alone does.
-
-    Keys of two clocks do not change places then, and nodes that share a clock lie on one path, so
-    that one of them at most is childless. So it is with ``lru`` and ``recursive_lru``.
-    """
-    return not len(weights) or (weights.min() >= -0.5 and weights.max() <= 0)
 
 
 def _outcome(

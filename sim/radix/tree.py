@@ -1,13 +1,13 @@
-"""The online radix tree of a prefix cache, as node objects.
+"""The online radix tree of a prefix cache, as node objects: the obviously correct form.
 
-This is the obviously correct form: it stores the blocks themselves, splits nodes where a request
-leaves them, and lets only childless nodes go. The interned engine (``interned.py``) does the same
-on integers and is tested to agree with it field for field.
+It stores the blocks themselves, splits nodes where a request leaves them, and evicts only childless
+nodes. The interned engine (``interned.py``) does the same on integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from cache_worthy.sim.cost import SegmentFn
 from cache_worthy.sim.errors import InvariantError
@@ -17,6 +17,7 @@ Priority = float | tuple[float, ...]
 """What a policy ranks by: totally ordered, the same kind for every node, never NaN."""
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """One node of the radix tree.
 
@@ -25,33 +26,28 @@ class Node:
     id : int
         Order of creation; the root has 0.
     parent : Node or None
-    children : dict
-        By the first block of the child.
     blocks : tuple of (int or str)
     depth : int
         Blocks above this node.
+    children : dict
+        By the first block of the child.
     size, cost : int
         Of ``blocks`` at ``depth``.
     freq : int
-        1 at the insertion, +1 a hit; copied by a split.
+        1 at the insertion, +1 per hit; copied by a split.
     key : float or tuple
         The policy's own; copied by a split.
     """
 
-    __slots__ = ("blocks", "children", "cost", "depth", "freq", "id", "key", "parent", "size")
-
-    def __init__(
-        self, id: int, parent: Node | None, blocks: tuple[BlockId, ...], depth: int
-    ) -> None:
-        self.id = id
-        self.parent = parent
-        self.children: dict[BlockId, Node] = {}
-        self.blocks = blocks
-        self.depth = depth
-        self.size = 0
-        self.cost = 0
-        self.freq = 1
-        self.key: Priority = 0.0
+    id: int
+    parent: Node | None
+    blocks: tuple[BlockId, ...]
+    depth: int
+    children: dict[BlockId, Node] = field(default_factory=dict)
+    size: int = 0
+    cost: int = 0
+    freq: int = 1
+    key: Priority = 0.0
 
     @property
     def scalar_key(self) -> float:
@@ -94,18 +90,8 @@ class RadixTree:
     def match(self, path: Sequence[BlockId]) -> tuple[list[Node], int, tuple[Node, Node] | None]:
         """Walk down ``path`` and split the node that it leaves inside.
 
-        Returns
-        -------
-        nodes : list of Node
-            The matched path, root first, the root itself excluded.
-        matched : int
-            Blocks matched.
-        split : (upper, lower) or None
-            The halves of a node that was split.
-
-        Notes
-        -----
-        Time: the matched blocks, plus the children of a node that is split.
+        Returns the matched path below the root, the blocks matched, and the (upper, lower) halves of
+        a node that was split. Time: the matched blocks, and the children of a node that is split.
         """
         node = self.root
         matched = 0
@@ -172,7 +158,7 @@ class RadixTree:
         return parent
 
     def check(self) -> None:
-        """Raise unless every invariant holds: closure, links, depths, sizes, bytes. Time: nodes."""
+        """Raise InvariantError unless closure, links, depths, sizes and bytes are right."""
         total = 0
         for node in self.nodes.values():
             parent = node.parent

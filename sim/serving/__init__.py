@@ -1,4 +1,4 @@
-"""A small serving engine that really computes attention, to measure what the simulator counts.
+"""A small serving engine that computes real attention, to measure what the simulator counts.
 
 * `pool`: paged KV blocks with reference counts, and the index of the prefixes they hold.
 * `transformer`: a decoder-only transformer in numpy over that pool.
@@ -6,14 +6,14 @@
 * `workload`: the requests of the prefix-cache study.
 * `simulated`: what ``vllm_lru`` predicts for the same requests.
 
-It is a measuring instrument, small enough to be read; it is no server to deploy, and its seconds
-say nothing about another machine or model.
+It is a measuring instrument, not a server to deploy; its seconds say nothing about another machine or
+model.
 """
 
 from __future__ import annotations
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.serving.pool import BlockPool, PoolState, block_keys, chain_key
+from cache_worthy.sim.serving.pool import BlockPool, block_keys, chain_key
 from cache_worthy.sim.serving.server import (
     BLOCK_SIZE,
     Agreement,
@@ -33,7 +33,6 @@ __all__ = [
     "BlockPool",
     "Engine",
     "EngineRequest",
-    "PoolState",
     "Served",
     "Transformer",
     "Weights",
@@ -46,16 +45,9 @@ __all__ = [
     "random_weights",
 ]
 
-#: The model the study serves: about 2.2 million weights beside the embeddings, so that one core
-#: prefills 272 tokens in some tens of milliseconds: 20 requests a second load it, not drown it.
+#: The model of the study: about 2.2 million weights without the embeddings, so that one core
+#: prefills 272 tokens in some tens of milliseconds and can serve 20 requests a second.
 STUDY_MODEL = Model(
-    name="study",
-    layers=4,
-    d_model=256,
-    heads=8,
-    kv_heads=2,
-    head_dim=32,
-    d_ff=512,
-    dtype_bytes=4,
+    "study", layers=4, d_model=256, heads=8, kv_heads=2, head_dim=32, d_ff=512, dtype_bytes=4,
     vocabulary=512,
-)
+)  # fmt: skip

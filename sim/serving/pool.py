@@ -1,11 +1,10 @@
 """A paged pool of KV blocks with reference counts, and the index of the prefixes it holds.
 
 The bookkeeping is that of vLLM's v1 block pool (public documentation of automatic prefix caching):
-one queue of free blocks; allocation takes its head and forgets the prefix that block held; a block
-given back that holds a prefix goes to the back, one that holds none to the front. A sequence gives
-its blocks back tail first, so that the queue is in least-recently-used order and a block is always
-reused before the blocks it depends on. Two departures, both because they keep that last property
-free of exceptions:
+one queue of free blocks; allocation takes its head and forgets the prefix that block held; a released
+block goes to the back if it holds a prefix, else to the front. A sequence releases its blocks tail
+first, so that the queue is in least-recently-used order and a block is always reused before the
+blocks it depends on. Two departures keep that last property without exceptions:
 
 * A block completed by a running sequence whose prefix is indexed already is dropped for the
   indexed one (vLLM keeps both).
@@ -33,17 +32,16 @@ from cache_worthy.sim.errors import InputError, InvariantError
 #: Arrays of activations, float32 or float64.
 Floats = NDArray[Any]
 
-#: One thing the pool did: ``(what, block, key)`` with ``what`` one of ``share``, ``take`` (the key
-#: is the prefix forgotten, or None), ``publish`` (the key it now holds) and ``release``.
+#: ``(what, block, key)`` with ``what`` one of ``share``, ``take`` (the key is the prefix forgotten,
+#: or None), ``publish`` (the key it now holds) and ``release``.
 Event = tuple[str, int, bytes | None]
 
 
 def chain_key(parent: bytes, tokens: Sequence[int]) -> bytes:
     """Key of a full block: a hash of the whole prefix up to its end.
 
-    The parent's key stands for everything before the block, so equal keys mean equal prefixes up
-    to a collision of 128 bits. Keys and values of a token depend on all tokens before it; a hash
-    of the block's own tokens alone would share wrong content.
+    The parent's key stands for everything before the block, on which its keys and values depend.
+    Equal keys mean equal prefixes, up to a collision of 128 bits.
 
     Examples
     --------
@@ -74,17 +72,7 @@ def block_keys(tokens: Sequence[int], block_size: int) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """Everything the pool's bookkeeping knows, to compare.
-
-    Attributes
-    ----------
-    references : tuple of int
-        By block.
-    keys : tuple of (bytes or None)
-        The prefix each block holds.
-    free : tuple of int
-        The free queue, head (reused next) first.
-    """
+    """References and prefix held by block, and the free queue, head (reused next) first."""
 
     references: tuple[int, ...]
     keys: tuple[bytes | None, ...]
@@ -117,8 +105,8 @@ class BlockPool:
     Raises
     ------
     InvariantError
-        On any use that would let a sequence see what is not its own: a reference taken or given
-        back that does not exist, a block written while shared or after its prefix was published.
+        On a use that would let a sequence see what is not its own: a reference that does not
+        exist, a block written while shared or after its prefix was published.
     """
 
     def __init__(
@@ -133,7 +121,7 @@ class BlockPool:
         if blocks < 1 or block_size < 1:
             raise InputError(f"need blocks >= 1 and block_size >= 1, got {blocks}, {block_size}")
         shape = (model.layers, blocks, block_size, model.kv_heads, model.head_dim)
-        # Filled, not merely reserved: the first use of a page must not be part of a measured time.
+        # Filled, so that the first use of a page of memory is not part of a measured time.
         self.keys: Floats = np.full(shape, 0.0, dtype)
         self.values: Floats = np.full(shape, 0.0, dtype)
         self.block_size = block_size
@@ -141,7 +129,7 @@ class BlockPool:
         self.evictions = 0
         self.events: list[Event] | None = [] if record else None
         self._held: list[bytes | None] = [None] * blocks
-        self._published = np.zeros(blocks, np.bool_)
+        self._published = np.zeros(blocks, np.bool_)  # whether _held has a key, for write()
         self._index: dict[bytes, int] = {}
         self._free: OrderedDict[int, None] = OrderedDict.fromkeys(range(blocks))
 
@@ -152,7 +140,7 @@ class BlockPool:
 
     @property
     def free(self) -> int:
-        """Blocks no sequence refers to, those that hold a prefix included."""
+        """Blocks that no sequence refers to, with or without a prefix."""
         return len(self._free)
 
     def find(self, key: bytes) -> int | None:
@@ -164,7 +152,7 @@ class BlockPool:
         return block in self._free
 
     def take(self) -> int:
-        """Allocate the block that was given back longest ago; forget what it held."""
+        """Allocate the block that was released longest ago; forget what it held."""
         if not self._free:
             raise InvariantError("no free block: admission let in more than fits")
         block, _ = self._free.popitem(last=False)
@@ -190,7 +178,7 @@ class BlockPool:
         self._log("share", block, None)
 
     def publish(self, block: int, key: bytes) -> None:
-        """Index a full block under its prefix; from here on nobody may write it."""
+        """Index a full block under its prefix; from now on it may not be written."""
         if self.references[block] != 1 or self._held[block] is not None:
             raise InvariantError(f"block {block} is shared or published already")
         if key in self._index:
@@ -201,7 +189,7 @@ class BlockPool:
         self._log("publish", block, key)
 
     def release(self, block: int) -> None:
-        """Give a reference back; with the last one the block is free, its prefix still indexed."""
+        """Drop a reference; without any the block is free, its prefix still indexed."""
         if self.references[block] < 1:
             raise InvariantError(f"block {block} released more often than taken")
         self.references[block] -= 1
@@ -219,7 +207,7 @@ class BlockPool:
         keys: Floats,
         values: Floats,
     ) -> None:
-        """Store keys and values of tokens, one a row, at their blocks and offsets.
+        """Store keys and values of tokens, one per row, at their blocks and offsets.
 
         Raises
         ------

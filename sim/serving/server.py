@@ -5,9 +5,9 @@ yields its first token; then every running sequence advances by one token (itera
 scheduling, Yu et al., Orca, OSDI 2022; prefill first, as vLLM's first scheduler). Decoding is
 greedy and runs to the given number of tokens.
 
-Admission takes all blocks the request will ever need, its answer included, so that a running
-sequence never runs out and nothing is ever preempted. A request that does not fit now waits, and
-those behind it wait too; one that could never fit is refused before anything runs.
+Admission takes all blocks that the request and its answer will need, so that nothing is ever
+preempted. A request that does not fit now waits, and so do those behind it; one that could never fit
+is refused before anything runs.
 
 Evidence: the tokens with the cache on and off are identical for every request under every pool
 size, and equal those of a plain dense transcription; skipped tokens equal the simulator's when
@@ -33,7 +33,7 @@ BLOCK_SIZE = 16
 """Tokens in a KV block, vLLM's default."""
 
 LATEST_ARRIVAL = 1e9
-"""Seconds; no clock sleeps longer at a time than some hundred years."""
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,13 @@ class EngineRequest:
 
     @property
     def stored_tokens(self) -> int:
-        """Tokens whose keys and values are ever computed: the last generated one never is."""
+        """Tokens whose keys and values are computed: all but the last generated one."""
         return len(self.prompt) + self.max_tokens - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What became of one request.
+    """The result of one request.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Engine:
     pool_blocks : int
         Blocks in the KV pool.
     prefix_cache : bool
-        Whether admission looks prefixes up and full blocks are published. Nothing else differs.
+        Whether admission looks prefixes up and full blocks are published.
     block_size : int
         Tokens in a block.
     max_running : int or None
@@ -181,10 +181,10 @@ class Engine:
         Raises
         ------
         CapacityError
-            If a request could never fit in the pool; nothing has run then.
+            If a request could never fit in the pool.
         InputError
             If a prompt is empty, has a token that is no integer or outside the vocabulary, no token
-            is asked for, or an arrival is no time; nothing has run then.
+            is asked for, or an arrival is no time. Neither error comes after anything has run.
         InvariantError
             If a rule that must always hold is broken.
         """
@@ -239,25 +239,19 @@ class Engine:
             raise InputError(
                 f"request {number}: max_tokens is {request.max_tokens!r}; expected an integer >= 1"
             )
-        # Also refuses nan, which no comparison with a clock would ever admit.
-        time_given = isinstance(request.arrival, Real)
-        if not (time_given and 0 <= request.arrival <= LATEST_ARRIVAL):
+        # This refuses nan too.
+        if not (isinstance(request.arrival, Real) and 0 <= request.arrival <= LATEST_ARRIVAL):
             raise InputError(
                 f"request {number}: arrival is {request.arrival!r}; expected seconds >= 0 and <= "
                 f"{LATEST_ARRIVAL:g}"
             )
         vocabulary = self.transformer.model.vocabulary
-        whole = all(_is_whole(kind) for kind in set(map(type, request.prompt)))
-        if not (whole and 0 <= min(request.prompt) <= max(request.prompt) < vocabulary):
-            token, at = next(
-                (t, i)
-                for i, t in enumerate(request.prompt, 1)
-                if not (_is_whole(type(t)) and 0 <= t < vocabulary)
-            )
-            raise InputError(
-                f"request {number}: token {at} of the prompt is {token!r}; expected an integer "
-                f">= 0 and < {vocabulary}, the vocabulary"
-            )
+        for at, token in enumerate(request.prompt, 1):
+            if not (_is_whole(type(token)) and 0 <= token < vocabulary):
+                raise InputError(
+                    f"request {number}: token {at} of the prompt is {token!r}; expected an integer "
+                    f">= 0 and < {vocabulary}, the vocabulary"
+                )
         need = self.blocks_for(request)
         if need > self.pool.size:
             raise CapacityError(
@@ -366,10 +360,9 @@ class Agreement:
     identical : bool
         Every token of every answer.
     logit_difference : float
-        Largest difference of a logit, up to and including the first differing token of an answer.
+        Largest difference of a logit, up to the first differing token of an answer.
     margin : float
-        Smallest gap between the two largest logits. Above twice ``logit_difference``, rounding
-        cannot have decided any token.
+        Smallest gap between the two largest logits.
     distinct_answers : int
     """
 
@@ -380,7 +373,7 @@ class Agreement:
 
     @property
     def by_luck(self) -> bool:
-        """Whether rounding alone could have decided a token: see ``margin``."""
+        """Whether rounding could have decided a token: not above twice the logit difference."""
         return not self.margin > 2 * self.logit_difference
 
 

@@ -1,8 +1,7 @@
-"""What the simulator's ``vllm_lru`` says about requests the engine has served one at a time.
+"""What the simulator's ``vllm_lru`` predicts for requests that the engine served one at a time.
 
-The engine computes and the simulator counts; both must skip the same tokens. Generated blocks stand
-on both sides: a request is its prompt and answer, without the answer's last token, whose keys and
-values are never computed.
+The engine computes and the simulator counts; both must skip the same tokens. A request is its prompt
+and answer, without the answer's last token, whose keys and values are never computed.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ def block_log(
 class GeneratingLru(VllmLru):
     """``vllm_lru`` when a request does not know its answer before it has generated it.
 
-    ``vllm_lru`` looks the whole request up at once. A request that generates can look up the full
-    blocks of its prompt only, and holds a block of its own for everything behind them. When such a
-    block turns out to be one that is cached already (the same prompt and answer came before), its
-    own copy goes back empty to the front of the queue and the cached one counts as used. Until
-    then the cached one is not pinned and may be evicted, and so may one block more of others. The
-    two policies are the same where no answer repeats, and where nothing is evicted.
+    ``vllm_lru`` looks the whole request up at once. A request that generates can look up only the
+    full blocks of its prompt, and holds blocks of its own for the rest. When such a block turns out
+    to be cached already (the same prompt and answer came before), its copy returns empty to the
+    front of the queue and the cached one counts as used. Until then the cached one is not pinned and
+    may be evicted, as may one more block of others. The two policies are the same where no answer
+    repeats, and where nothing is evicted.
 
     Parameters
     ----------
@@ -51,8 +50,6 @@ class GeneratingLru(VllmLru):
     prompt_blocks : sequence of int
         Full blocks of each request's prompt, in the order they will be served.
     """
-
-    __slots__ = ("_prompt_blocks", "_served")
 
     def __init__(self, log: BlockLog, capacity: int, prompt_blocks: Sequence[int]) -> None:
         super().__init__(log, capacity, partial_blocks="drop")
@@ -95,13 +92,9 @@ def predicted_skips(
 ) -> list[int]:
     """Prompt tokens found cached for each request, in order, as :class:`GeneratingLru` predicts.
 
-    Where no request generates more than one token this is ``vllm_lru`` itself. The engine always
-    computes the last token of a prompt, so a hit on all of it is cut there.
-
-    Notes
-    -----
-    ``requests`` stand in the order of their arrival. Exact for requests served one at a time.
-    Nothing of the engine's run goes in but the answers' tokens.
+    Exact for requests, in order of arrival, served one at a time. The engine always computes the last
+    token of a prompt, so a hit on all of it is cut there. Of the engine's run, only the tokens of the
+    answers are used.
 
     Raises
     ------

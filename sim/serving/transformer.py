@@ -1,13 +1,10 @@
-"""A decoder-only transformer over a paged KV pool, in numpy: it really computes attention.
+"""A decoder-only transformer over a paged KV pool, in numpy.
 
 The architecture is the one the cost model counts (`cache_worthy.sim.cost.Model`), that of Llama:
 RMS norm before each part, rotary positions (Su et al. 2021), grouped-query attention (Ainslie et al.
 2023), a gated feed-forward block, untied embeddings. Weights are random from a seed: the answers
-mean nothing, but they depend on every token of the prompt, which is what a test of a prefix cache
-needs. Query and key weights are drawn wide enough for attention to be selective.
-
-Everything over tokens is a matrix product; Python loops go over layers and over the chunks of a
-long prompt, never over tokens.
+mean nothing, but they depend on every token of the prompt, as a test of a prefix cache needs. Query
+and key weights are drawn wide enough for attention to be selective.
 
 Evidence: equality with a plain dense transcription in float64; parameter counts equal the cost
 model's; rotary scores depend on distance alone.
@@ -16,7 +13,7 @@ model's; rotary scores depend on distance alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -76,16 +73,13 @@ class Weights:
     @property
     def count(self) -> int:
         """Numbers in all weights."""
-        arrays = [self.embedding, self.norm, self.head]
-        for w in self.layers:
-            arrays += [w.attention_norm, w.qkv, w.out, w.feed_norm, w.gate_up, w.down]
+        arrays: list[Floats] = [self.embedding, self.norm, self.head]
+        arrays += [getattr(w, f.name) for w in self.layers for f in fields(w)]
         return sum(a.size for a in arrays)
 
 
 def random_weights(model: Model, seed: int, dtype: type[np.floating[Any]] = np.float32) -> Weights:
-    """Seeded weights.
-
-    Drawn in float64 and rounded, so that both precisions have the same model.
+    """Seeded weights, drawn in float64 and rounded, so that both precisions have the same model.
 
     Raises
     ------

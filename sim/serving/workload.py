@@ -18,7 +18,7 @@ TURN_TOKENS, TURN_REQUESTS = 498, 32
 def turn_lengths(requests: int, rng: np.random.Generator) -> list[int]:
     """Tokens of each user turn, 8 to 23, 498 in total for 32 requests.
 
-    The total is spread evenly; then neighbours trade up to 7 tokens, which keeps the total.
+    The total is spread evenly; then neighbours trade up to 7 tokens.
 
     Examples
     --------
@@ -56,11 +56,11 @@ def chat_workload(
     requests, tenants : int
         Request ``i`` is tenant ``i % tenants``'s.
     rate : float
-        Requests a second.
+        Requests per second.
     answer_tokens : int
         Tokens to generate for each.
     seed : int
-        The user turns depend on the seed alone, not on ``prefix_tokens`` or ``tenants``.
+        The user turns depend on the seed alone.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def chat_workload(
     lengths = turn_lengths(requests, rng)
     turns = [tuple(rng.integers(0, vocabulary, n).tolist()) for n in lengths]
     if len({t[:8] for t in turns}) < requests:
-        raise InvariantError("two user turns begin alike; another seed or a larger vocabulary")
+        raise InvariantError("two user turns begin alike; use another seed or a larger vocabulary")
     systems = [
         tuple(np.random.default_rng([seed, 1, t]).integers(0, vocabulary, prefix_tokens).tolist())
         for t in range(min(tenants, requests))

@@ -1,15 +1,15 @@
 """Cosigned Landlord: the rent of a resident node may be paid by its resident dependents.
 
-The rate form of ``proofs/cosigned.md``, on the radix tree. A node without credit ("bankrupt")
-hands its rate to one resident child, its cosigner, instead of running into debt; nothing is ever
-settled, so an event costs the chains of cosigners that leave its path and not a walk over the
-resident tree.
+The rate form of ``proofs/cosigned.md``, on the radix tree. A node without credit ("bankrupt") hands
+its rate to one resident child, its cosigner, instead of going into debt; nothing is ever settled, so
+an event costs the chains of cosigners that leave its path, not a walk over the resident tree.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from cache_worthy.sim.errors import InvariantError
@@ -20,17 +20,18 @@ from cache_worthy.sim.radix.tree import Node, Priority
 ROUNDING = 1e-9
 
 
+@dataclass(slots=True, eq=False)
 class _Account:
-    """What the rule keeps of one resident node.
+    """The rule's record of one resident node.
 
     Attributes
     ----------
     credit, base : float or Fraction
         Credit at level ``base``; a solvent, unpinned node loses ``rate`` a level from there.
     carry : int
-        Sizes of the ancestors this node pays for; its rate is ``node.size + carry``.
+        Sizes of the ancestors that this node pays for; its rate is ``node.size + carry``.
     cosigner : _Account or None
-        Whom a bankrupt node's rate was handed to; None for a solvent node.
+        The account that pays a bankrupt node's rate; None for a solvent node.
     entry : int
         Number of its valid heap entry, 0 for none.
     touched : int
@@ -39,17 +40,14 @@ class _Account:
         Resident children by node id, least recently touched first.
     """
 
-    __slots__ = ("base", "carry", "cosigner", "credit", "entry", "kids", "node", "touched")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.credit: float | Fraction = 0
-        self.base: float | Fraction = 0
-        self.carry = 0
-        self.cosigner: _Account | None = None
-        self.entry = 0
-        self.touched = 0
-        self.kids: dict[int, _Account] = {}
+    node: Node
+    credit: float | Fraction = 0
+    base: float | Fraction = 0
+    carry: int = 0
+    cosigner: _Account | None = None
+    entry: int = 0
+    touched: int = 0
+    kids: dict[int, _Account] = field(default_factory=dict)
 
     @property
     def rate(self) -> int:
@@ -61,10 +59,10 @@ class Cosigned(EvictionPolicy):
 
     Keeps Young's ``k/(k-h+1)`` on forests as far as the checks of ``proofs/`` reach, where the cost
     of a block does not fall with depth (it evicts whole runs of blocks); a worst-case repair, not
-    a policy that pays less on every log. A bankrupt node's cosigner is its most
-    recently touched child. Nodes that run out of credit at one level go least recently touched
-    first, then deepest first. A split divides credit in proportion to cost (in proportion to
-    size, paid credit would be lost and the bound with it).
+    a policy that pays less on every log. A bankrupt node's cosigner is its most recently touched
+    child. Nodes that run out of credit at one level are evicted least recently touched first, then
+    deepest first. A split divides credit in proportion to cost (in proportion to size, paid credit
+    would be lost and the bound with it).
 
     Parameters
     ----------

@@ -28,8 +28,7 @@ class GreedyDual(EvictionPolicy):
     def on_hit(self, node: Node, clock: int) -> None:
         node.key = self.level + self.worth(node)
 
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = self.level + self.worth(node)
+    on_insert = on_hit
 
     def on_evict(self, node: Node, clock: int) -> None:
         self.level = max(self.level, node.scalar_key)

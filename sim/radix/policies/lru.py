@@ -23,5 +23,4 @@ class LRU(EvictionPolicy):
     def on_hit(self, node: Node, clock: int) -> None:
         node.key = clock
 
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = clock
+    on_insert = on_hit

@@ -27,5 +27,4 @@ class RecursiveLRU(EvictionPolicy):
     def on_hit(self, node: Node, clock: int) -> None:
         node.key = (clock, -node.depth)
 
-    def on_insert(self, node: Node, clock: int) -> None:
-        node.key = (clock, -node.depth)
+    on_insert = on_hit

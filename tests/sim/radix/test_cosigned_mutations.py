@@ -47,7 +47,7 @@ def planted(old: str = "", new: str = "") -> type[EvictionPolicy]:
     """The policy with one piece of its text changed."""
     changed = TEXT.replace(old, new) if old else TEXT
     assert (changed != TEXT) == bool(old)
-    module = types.ModuleType("cosigned")
+    module = types.ModuleType(cosigned.__name__)  # dataclasses look it up
     exec(compile(changed, "cosigned", "exec"), module.__dict__)  # noqa: S102
     policy: type[EvictionPolicy] = module.__dict__["Cosigned"]
     return policy
