@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from cache_worthy.sim.models.config import read_config, text_fields
 from cache_worthy.sim.models.geometry import Geometry
 from cache_worthy.sim.models.layers import Attention, Compressed, Latent
-from cache_worthy.sim.models.model import MODELS, LayeredModel, Model
+from cache_worthy.sim.models.model import MODELS, Model
 from cache_worthy.sim.models.precision import WeightPrecision, dtype_bits, read_quantisation
 
 SUFFIX = re.compile(
@@ -178,20 +178,19 @@ def shipped_model(name: str) -> Model:
     model = from_config(entry.label, entry.config)
     if entry.indexer_dtype is not None:
         return replace(model, index_width=dtype_bits("--indexer-dtype", entry.indexer_dtype))
-    geometry = model.geometry
-    plain = Model(**{f.name: getattr(model, f.name) for f in fields(Model)})
-    same = replace(plain.geometry, context=geometry.context) == geometry
-    return plain if same and model.weights == plain.weights else model
+    plain = replace(model, layered=None)
+    same = replace(plain.geometry, context=model.geometry.context) == model.geometry
+    return plain if same and model.weights == WeightPrecision() else model
 
 
-def from_config(name: str, config: Mapping[str, Any], *, quantised: bool = True) -> LayeredModel:
+def from_config(name: str, config: Mapping[str, Any], *, quantised: bool = True) -> Model:
     """The model that a ``config.json`` describes, its quantisation left unread if not ``quantised``."""
     geometry = read_config(config)
     _, text = text_fields(config)
     return _layered(name, geometry, read_quantisation(text) if quantised else WeightPrecision())
 
 
-def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> LayeredModel:
+def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> Model:
     """A model whose flat constants are those of its widest attention."""
     heads, kv_heads, width = 1, 1, 1
     narrow = None
@@ -206,7 +205,7 @@ def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> Layer
                 heads, kv_heads, width = narrow
     if (heads, kv_heads, width) == (1, 1, 1) and narrow:
         heads, kv_heads, width = narrow
-    return LayeredModel(
+    return Model(
         name,
         geometry.layers,
         geometry.d_model,
@@ -215,8 +214,8 @@ def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> Layer
         head_dim=width,
         d_ff=max((g.feed_forward.passed for g in geometry.groups if g.feed_forward), default=1),
         vocabulary=geometry.vocabulary,
-        given=geometry,
-        precision=precision,
+        layered=geometry,
+        weights=precision,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 from cache_worthy.sim.errors import InputError
 from cache_worthy.sim.models.fields import Fields, shown
 from cache_worthy.sim.models.geometry import FeedForward, LayerGroup
-from cache_worthy.sim.models.model import MODELS, LayeredModel, Model
+from cache_worthy.sim.models.model import CONSTANTS, MODELS, Model
 from cache_worthy.sim.models.precision import dtype_bits, weight_dtype
 
 _REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff")
 _MIXTURE = ("experts", "active_experts", "expert_d_ff", "shared_d_ff", "dense_layers")
-_KNOWN = (*(f.name for f in fields(Model)), *_MIXTURE, "tied_embeddings")
+_KNOWN = (*CONSTANTS, *_MIXTURE, "tied_embeddings")
 
 
 def load_model(
@@ -90,12 +90,11 @@ def _with_dtypes(model: Model, *, kv: str | None, weights: str | None, index: st
     if weights is None and index is None:
         return model
     precision = model.weights if weights is None else weight_dtype(weights)
-    width = model.index_width if isinstance(model, LayeredModel) else None
+    width = model.index_width  # fixed where the model has its own
     if index is not None:
         asked = dtype_bits("--indexer-dtype", index)
-        width = asked if width is None else width  # the model's own is fixed
-    constants = {f.name: getattr(model, f.name) for f in fields(Model)}
-    return LayeredModel(**constants, given=model.geometry, precision=precision, index_width=width)
+        width = asked if width is None else width
+    return replace(model, weights=precision, index_width=width)
 
 
 def _from_file(name: str, *, quantised: bool) -> tuple[Model, None] | None:
@@ -160,20 +159,20 @@ def _own_file(data: Mapping[str, Any]) -> Model:
         groups=tuple(g for g in groups if g.count),
         tied=rest.flag("tied_embeddings"),
     )
-    return LayeredModel(**constants, given=geometry)
+    return replace(plain, layered=geometry)
 
 
 def _named_after(plain: Model) -> Model:
     """The shipped model that a file names and agrees with, for its experts, else ``plain``."""
     from cache_worthy.sim.models.catalogue import match_name, shipped_model
 
-    name = match_name(plain.name)
-    if name is None:
+    shipped = match_name(plain.name)
+    if shipped is None:
         return plain
-    known = shipped_model(name)
+    known = shipped_model(shipped)
     agree = all(
-        getattr(plain, f.name) == getattr(known, f.name)
-        for f in fields(Model)
-        if f.name not in ("name", "dtype_bytes") and (f.name != "vocabulary" or plain.vocabulary)
+        getattr(plain, name) == getattr(known, name)
+        for name in CONSTANTS
+        if name not in ("name", "dtype_bytes") and (name != "vocabulary" or plain.vocabulary)
     )
     return replace(known, name=plain.name, dtype_bytes=plain.dtype_bytes) if agree else plain

@@ -17,7 +17,7 @@ layer (tests/sim/models).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,6 +28,13 @@ from cache_worthy.sim.models.layers import Attention, Keeps
 from cache_worthy.sim.models.precision import WeightPrecision
 
 HALF = Fraction(1, 2)
+
+CONSTANTS = (
+    "name", "layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "dtype_bytes", "vocabulary"
+)  # fmt: skip
+"""The fields of a model that a file gives."""
+
+_HIDDEN = {"json": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,12 @@ class Model:
         Bytes of one KV element, a half allowed.
     vocabulary : int
         Rows of the embedding matrix, 0 if unknown; used for ``parameters_total`` only.
+    layered : Geometry or None
+        The layers, where they are not equal ones with attention of every earlier token; the
+        constants are then those of its attention.
+    weights : WeightPrecision
+    index_width : int or None
+        Bits of an element of an indexer's keys; None for those of the KV cache.
     """
 
     name: str
@@ -55,15 +68,21 @@ class Model:
     d_ff: int
     dtype_bytes: int | Fraction = 2
     vocabulary: int = 0
+    _: KW_ONLY
+    layered: Geometry | None = field(default=None, hash=False, repr=False, metadata=_HIDDEN)
+    weights: WeightPrecision = field(
+        default=WeightPrecision(), hash=False, repr=False, metadata=_HIDDEN
+    )
+    index_width: int | None = field(default=None, hash=False, repr=False, metadata=_HIDDEN)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"model: name: expected a string, got {shown(self.name)}")
-        for f in fields(Model)[1:]:
-            value = getattr(self, f.name)
-            if f.name == "dtype_bytes" and type(value) is Fraction and value == HALF:
+        for name in CONSTANTS[1:]:
+            value = getattr(self, name)
+            if name == "dtype_bytes" and type(value) is Fraction and value == HALF:
                 continue
-            checked(f"model: {f.name}", value, 0 if f.name == "vocabulary" else 1)
+            checked(f"model: {name}", value, 0 if name == "vocabulary" else 1)
         if self.heads % self.kv_heads:
             raise InputError(
                 f"model: kv_heads: expected a divisor of heads = {self.heads}, got {self.kv_heads}"
@@ -71,18 +90,13 @@ class Model:
 
     @property
     def geometry(self) -> Geometry:
-        """Its layers: equal ones, with attention of every earlier token."""
-        return _equal_layers(self)
+        """Its layers."""
+        return self.layered or _equal_layers(self)
 
     @property
     def index_bits(self) -> int:
         """Bits of an element of an indexer's keys."""
-        return self.kv_bits
-
-    @property
-    def weights(self) -> WeightPrecision:
-        """The precision of its weights."""
-        return WeightPrecision()
+        return self.kv_bits if self.index_width is None else self.index_width
 
     @property
     def kv_bits(self) -> int:
@@ -101,10 +115,9 @@ class Model:
 
     @property
     def parameters_active(self) -> int:
-        """Weights that one token uses.
+        """Weights that one token uses: all of a dense model; else without other experts and input rows.
 
-        All of a dense model's. With experts: the active ones, everything that is no expert and the
-        output head, but not the input embedding, of which a token takes one row.
+        With experts, the input embedding, of which a token takes one row, does not count.
         """
         parts = tuple(self.geometry.parts())
         if not any(p.name == "experts" for p in parts):
@@ -142,39 +155,6 @@ class Model:
         that exists only where an engine saved one.
         """
         return self.geometry.keeps
-
-
-@dataclass(frozen=True, slots=True)
-class LayeredModel(Model):
-    """A model given by its layers; the constants of `Model` are those of its attention.
-
-    Attributes
-    ----------
-    given : Geometry
-    precision : WeightPrecision
-    index_width : int or None
-        Bits of an element of an indexer's keys; None for those of the KV cache.
-    """
-
-    given: Geometry = field(kw_only=True, hash=False, repr=False, metadata={"json": False})
-    precision: WeightPrecision = field(
-        default=WeightPrecision(), kw_only=True, hash=False, repr=False, metadata={"json": False}
-    )
-    index_width: int | None = field(
-        default=None, kw_only=True, hash=False, repr=False, metadata={"json": False}
-    )
-
-    @property
-    def geometry(self) -> Geometry:
-        return self.given
-
-    @property
-    def index_bits(self) -> int:
-        return self.kv_bits if self.index_width is None else self.index_width
-
-    @property
-    def weights(self) -> WeightPrecision:
-        return self.precision
 
 
 @lru_cache(maxsize=64)

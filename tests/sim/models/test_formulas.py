@@ -24,7 +24,7 @@ from cache_worthy.sim.models.layers import (
     summary_pairs,
     windowed_pairs,
 )
-from cache_worthy.sim.models.model import MODELS, LayeredModel
+from cache_worthy.sim.models.model import MODELS
 from cache_worthy.sim.models.recurrent import Mamba, Recurrent
 
 lengths = st.integers(0, 60)
@@ -107,7 +107,7 @@ def cost_of_query(name: str, q: int) -> int:
 
 def model_of(mixer: Mixer, feed_forward: FeedForward | None = None, layers: int = 3) -> Model:
     geometry = Geometry((LayerGroup(layers, mixer, feed_forward),), 8, 0)
-    return LayeredModel("m", layers, 8, 4, 2, 3, 5, given=geometry)
+    return Model("m", layers, 8, 4, 2, 3, 5, layered=geometry)
 
 
 @pytest.mark.parametrize("name", MIXERS)

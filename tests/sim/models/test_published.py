@@ -24,7 +24,7 @@ from cache_worthy.sim.models.memory import (
     state_bytes,
     weights_bytes,
 )
-from cache_worthy.sim.models.model import LayeredModel, Model
+from cache_worthy.sim.models.model import Model
 
 #: Bytes per token in 16, 8 and 4 bits.
 KV_BYTES = {
@@ -329,8 +329,8 @@ def without_a_layer(geometry: Geometry) -> Geometry:
 
 def changed(model: Model, groups: Iterable[LayerGroup]) -> Model:
     geometry = replace(model.geometry, groups=tuple(groups))
-    assert isinstance(model, LayeredModel)
-    return replace(model, given=geometry)
+    assert model.layered is not None
+    return replace(model, layered=geometry)
 
 
 def doubled(mixer: object) -> object:
