@@ -1,11 +1,10 @@
 """The interned engine: replay on integers.
 
-Why it is fast, and why the complexity is worth it: blocks are interned once into the static
-forest, so a request is one integer (its terminal static node) and a path of 24 blocks is 3 static
-nodes. An online node is a chain of static nodes, known by its head and tail; ``resident[static]``
-holds its online id; its parent is ``resident[parent(head)]``, so a split never re-parents
-anything and only child counts are kept. ``make bench`` compares it with the node objects
-(``replay.py``); the two agree field for field.
+Blocks are interned once into the static forest, so a request is one integer (its terminal static
+node) and a path of 24 blocks is 3 static nodes. An online node is a chain of static nodes, known by
+its head and tail; ``resident[static]`` is its online id; its parent is ``resident[parent(head)]``, so
+a split re-parents nothing and only child counts are kept. ``make bench`` compares it with the node
+objects.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def replay_interned(
         Of the paths of 0, 1, ... blocks.
     held : bytearray, optional
         Per static node 1 where it never leaves once loaded; closed under parents. Loaded blocks
-        are then divided where the held ones end, so an online node is held whole or not at all.
-        A held one counts a child too many, which keeps it out of the heap at no cost elsewhere.
+        are divided where the held ones end, so an online node is held whole or not at all. A held
+        one counts one child too many, which keeps it out of the heap.
 
     Raises
     ------
@@ -51,11 +50,11 @@ def replay_interned(
 
     Notes
     -----
-    Time a request: static nodes on the missing part and online nodes on the matched path, plus
-    log of the residents an eviction. Memory: static nodes plus nodes ever created.
+    Time per request: static nodes on the missing part and online nodes on the matched path, and per
+    eviction the log of the residents. Memory: static nodes and nodes ever created.
     """
     up = forest.parent.tolist()
-    # The root is static node -1 (the list's last place) and online node 1: always resident, never
+    # The root is static node -1 (the list's last element) and online node 1: always resident, never
     # childless, so the loops below need no test for it.
     end, start = [*forest.end, 0], forest.start.tolist()
     resident = [*[0] * len(up), 1]  # static node -> online id, 0 when absent
@@ -141,7 +140,7 @@ def replay_interned(
         need = sizes[length] - sizes[i]
         while used + need > capacity:
             # A pinned leaf can only be the deepest matched node. It is about to get a child, so
-            # its entries are dropped; it is pushed again when that child leaves.
+            # its entries are dropped; it is pushed again when that child is evicted.
             if not heap:
                 raise InvariantError(f"request {clock}: nothing can leave")
             value, victim = pop(heap)

@@ -1,4 +1,4 @@
-"""Pinned nodes: which blocks of each request stay, and the capacity that takes."""
+"""Pinned nodes: which blocks of each request stay, and the capacity that this needs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from cache_worthy.sim.forest import Forest
 
 
 def hold(forest: Forest, nodes: Iterable[int]) -> tuple[bytearray, list[int]]:
-    """Which static nodes are held when ``nodes`` are: these and their ancestors.
+    """What is held when ``nodes`` are pinned: these and their ancestors.
 
-    Returns
-    -------
-    held : bytearray
-        Per static node.
-    depths : list of int
-        Per request the blocks of its path that are held: always a prefix.
+    Returns a flag per static node, and per request the blocks of its path held, always a prefix.
 
     Raises
     ------
@@ -38,10 +33,7 @@ def hold(forest: Forest, nodes: Iterable[int]) -> tuple[bytearray, list[int]]:
 
 
 def held_floor(forest: Forest, held: Sequence[int], depths: Sequence[int], size_fn: DepthFn) -> int:
-    """The least capacity that serves every request while the held nodes stay.
-
-    All of them, and the largest rest of a path beside them.
-    """
+    """The smallest capacity that serves every request: all held nodes and the largest rest of a path."""
     sizes = size_fn.cumulative(forest.depth)
     whole = sum(
         sizes[forest.end[n]] - sizes[forest.start[n]] for n in range(forest.nodes) if held[n]

@@ -1,8 +1,7 @@
 """The node engines: replay on node objects, with every invariant checked in the loop.
 
 The *reference* engine finds each victim by a linear scan; the *heap* engine keeps the candidates in
-a heap and compares victims with a scan now and then. A policy that names its victims is asked for
-them.
+a heap and compares some victims with a scan. A policy that names its victims is asked for them.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from cache_worthy.sim.radix.tree import Node, Priority, RadixTree
 from cache_worthy.sim.trace import BlockId
 
 CHECK_EVERY = 256
-"""Requests between full checks of the tree in the reference engine (single events are checked as
-they happen, in both), and evictions between checks of the heap's victim against a linear scan."""
+"""Requests between full checks of the tree in the reference engine, and evictions between checks of
+the heap's victim against a linear scan."""
 
 CHECK_FIRST = 32
 """Evictions whose victim is always checked against a linear scan."""
@@ -52,26 +51,20 @@ def replay_nodes(
     scan: bool,
     held: Sequence[int] = (),
 ) -> Outcome:
-    """As :func:`~cache_worthy.sim.radix.replay.replay`.
+    """As :func:`~cache_worthy.sim.radix.replay.replay`, with victims found by a linear ``scan`` or not.
 
-    Parameters
-    ----------
-    scan : bool
-        Find victims by a linear scan.
-    held : sequence of int
-        Per request the blocks of its path that never leave once loaded.
+    ``held`` has per request the blocks of its path that never leave once loaded.
     """
-    forest = paths if isinstance(paths, Forest) else None
-    rows = tuple(map(tuple, paths)) if not isinstance(paths, Forest) else paths.paths()
+    rows = paths.paths() if isinstance(paths, Forest) else tuple(map(tuple, paths))
     require_floor(max((size_fn(row, 0) for row in rows if row), default=0), capacity)
     loop = _Loop(policy, capacity, RadixTree(size_fn, cost_fn), scan)
     for number, row in enumerate(rows):
         loop.serve(row, held[number] if held else 0)
     loop.check_end()
-    if forest is not None and isinstance(cost_fn, DepthFn) and not scan:
-        # The trie below takes longer than the replay; the reference engine keeps it.
-        distinct = forest.distinct
-        compulsory = forest.compulsory(cost_fn.cumulative(forest.depth))
+    if isinstance(paths, Forest) and isinstance(cost_fn, DepthFn) and not scan:
+        # The trie below takes longer than the replay, so only the reference engine uses it.
+        distinct = paths.distinct
+        compulsory = paths.compulsory(cost_fn.cumulative(paths.depth))
     else:
         distinct, compulsory = _compulsory(rows, cost_fn)
     references, hits = sum(map(len, rows)), sum(loop.matched)
@@ -92,7 +85,7 @@ def replay_nodes(
 
 
 def _compulsory(rows: Sequence[Sequence[BlockId]], cost_fn: SegmentFn) -> tuple[int, int]:
-    """Distinct blocks, and the cost of each once; a plain trie, shared with no engine."""
+    """Distinct blocks, and the cost of each once, by a plain trie that no engine shares."""
     trie: dict[BlockId, object] = {}
     distinct = total = 0
     for row in rows:
@@ -124,7 +117,7 @@ class _Loop:
         self.total = self.evictions = self.evicted_once = 0
         self.evicted_size = self.loaded_size = 0
         self.matched: list[int] = []
-        self.stays: set[int] = set()  # ids of the nodes that never leave; they are no candidates
+        self.stays: set[int] = set()  # ids of the nodes that never leave
 
     def serve(self, path: Sequence[BlockId], bound: int) -> None:
         """Serve a request whose first ``bound`` blocks never leave once loaded."""
@@ -172,7 +165,7 @@ class _Loop:
                 self.victims.changed(above, clock)
 
     def _load(self, above: Node, rest: tuple[BlockId, ...], depth: int, bound: int) -> int:
-        """Insert blocks, divided where those end that never leave; the size of all of them."""
+        """Insert blocks, divided at ``bound``, from where on they may leave; the size of all."""
         cut = bound if 0 < bound < len(rest) else 0
         loaded = 0
         for part, at in ((rest[:cut], depth), (rest[cut:], depth + cut)):
@@ -208,7 +201,7 @@ class _Loop:
 
 
 class _Scan:
-    """Victims by a linear scan over all residents: slow and obviously right."""
+    """Victims by a linear scan over all residents."""
 
     def __init__(self, tree: RadixTree, policy: EvictionPolicy) -> None:
         self.tree = tree
@@ -260,7 +253,7 @@ class _Heap:
                 continue
             now = _valid(self.policy.priority(node, clock), node)
             if now != entry[0]:
-                # Touched since (a newer entry lies below) or risen by itself: ask again later.
+                # Touched since (there is a newer entry) or risen by itself: ask again later.
                 if self.policy.priority(node, clock) != now:
                     raise InvariantError(
                         f"policy {self.policy.name}: two calls of priority for {node!r} differ: it "
@@ -300,12 +293,7 @@ class _Chosen:
 
 
 def _valid(priority: Priority, node: Node) -> Priority:
-    if _has_nan(priority):
+    numbers = priority if isinstance(priority, tuple) else (priority,)
+    if any(isinstance(x, float) and math.isnan(x) for x in numbers):
         raise InvariantError(f"priority of {node!r} is NaN")
     return priority
-
-
-def _has_nan(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(_has_nan(x) for x in value)
-    return isinstance(value, float) and math.isnan(value)

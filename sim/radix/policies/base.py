@@ -1,8 +1,8 @@
 """The interface of an eviction policy.
 
 It mirrors the eviction strategy of SGLang's radix cache (one priority per node; the lowest is
-evicted first) and adds ``on_split``: a radix cache splits nodes, and a split must not look like an eviction and
-an insertion, or a node's age resets for a reason that the workload never caused.
+evicted first) and adds ``on_split``: a split must not look like an eviction and an insertion, or a
+node's age resets for a reason that the workload never caused.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cache_worthy.sim.radix.tree import Node, Priority
 class KeyRule:
     """A policy's key as ``base + mult * weight``, which the interned engine evaluates inline.
 
-    The rule is a second statement of what the policy's own methods do; the engines are tested to
-    agree field for field. It holds for the class that declares it and is not inherited.
+    It states again what the policy's own methods do, and the engines are tested to agree. It holds
+    for the class that declares it and is not inherited.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class KeyRule:
     mult : {"one", "freq"}
         1, or the node's hit count.
     weight : callable
-        ``weight(size, cost, depth)`` of the node as it stands now.
+        ``weight(size, cost, depth)`` of the node as it is now.
     level : {"none", "max", "last"}
         At an eviction the level stays, rises to the victim's key if that is higher, or becomes
         the victim's key.
@@ -48,8 +48,8 @@ class EvictionPolicy(ABC):
     eviction, ``node.freq`` already counted), ``on_evict`` for every victim, ``on_insert`` for the
     new node after the evictions and ``on_split`` when a node divides. Between these calls a
     node's priority must not fall, or the heap engine would miss it; a policy whose priorities
-    move by themselves sets ``dynamic = True`` and is replayed with a linear scan. A policy whose
-    rule names the victim rather than ranking the childless nodes sets ``chooses = True`` and has
+    change by themselves sets ``dynamic = True`` and is replayed with a linear scan. A policy that
+    names its victim instead of ranking the childless nodes sets ``chooses = True`` and has
     ``choose``; its priorities are then for inspection only.
 
     Attributes
@@ -70,14 +70,13 @@ class EvictionPolicy(ABC):
     def choose(self, clock: int, scan: bool) -> Node:
         """The victim, childless and not on the hit path, of a policy that ``chooses``.
 
-        ``scan`` asks for a linear scan in place of whatever structure the policy keeps: the
-        reference engine holds one against the other.
+        ``scan`` asks for a linear scan instead of the policy's own data structure, to compare both.
         """
         raise NotImplementedError(f"policy {self.name} chooses and has no choose()")
 
     @classmethod
     def own_rule(cls) -> KeyRule | None:
-        """The key rule that this very class declares; a subclass of it may rank otherwise."""
+        """The key rule that this class itself declares; a subclass may rank differently."""
         rule: KeyRule | None = cls.__dict__.get("key_rule")
         return rule
 

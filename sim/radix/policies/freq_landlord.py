@@ -10,8 +10,7 @@ from cache_worthy.sim.radix.tree import Node
 class FreqLandlord(GreedyDual):
     """Key ``H + freq * cost / size``; ``H`` as in Landlord.
 
-    It differs from ``gdsf`` in the ageing rule alone and from ``landlord`` in the frequency alone,
-    so each gap between the three is the effect of one term.
+    It differs from ``gdsf`` only in the ageing rule and from ``landlord`` only in the frequency.
     """
 
     name = "freq_landlord"

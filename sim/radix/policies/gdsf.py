@@ -10,8 +10,8 @@ from cache_worthy.sim.radix.tree import Node
 class GDSF(GreedyDual):
     """Key ``H + freq * cost / size``; ``H`` becomes the key of each victim.
 
-    Under leaf-only eviction the level may fall: a cheap ancestor can become a leaf after a dear
-    descendant has left.
+    Under leaf-only eviction the level may fall: a cheap ancestor can become a leaf after an expensive
+    descendant was evicted.
     """
 
     name = "gdsf"

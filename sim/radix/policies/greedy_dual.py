@@ -11,8 +11,7 @@ from cache_worthy.sim.radix.tree import Node, Priority
 class GreedyDual(EvictionPolicy):
     """Key ``H + worth``, set anew by every hit; ``H`` rises to the key of each victim, never falls.
 
-    Young, "The k-server dual and loose competitiveness for paging", Algorithmica 11, 1994. The
-    policies differ in what a node is worth.
+    Young, "The k-server dual and loose competitiveness for paging", Algorithmica 11, 1994.
     """
 
     def __init__(self) -> None:
@@ -20,7 +19,7 @@ class GreedyDual(EvictionPolicy):
 
     @abstractmethod
     def worth(self, node: Node) -> float:
-        """What keeps the node, beyond the level."""
+        """The node's key above the level."""
 
     def priority(self, node: Node, clock: int) -> Priority:
         return node.key

@@ -10,9 +10,9 @@ from cache_worthy.sim.radix.tree import Node
 class Landlord(GreedyDual):
     """Key ``H + cost / size``; ``H`` rises to the key of each victim and never falls.
 
-    The rent lowers cost per size of every resident node alike, so the ranking is by a key that
-    does not move while other nodes leave. A hit resets the key before the evictions of the same
-    request. On forests it does not keep the flat bound: ``proofs/refutation.md``.
+    Rent lowers the credit per size of every resident node alike, so a node is ranked by a key that
+    does not change while others are evicted. A hit resets the key before the evictions of the same
+    request. On forests the flat bound does not hold: ``proofs/refutation.md``.
     """
 
     name = "landlord"

@@ -1,4 +1,4 @@
-"""LRU: the least recently used leaf goes first."""
+"""LRU: the least recently used leaf is evicted first."""
 
 from __future__ import annotations
 

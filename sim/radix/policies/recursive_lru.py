@@ -1,4 +1,4 @@
-"""Recursive LRU: LRU in which a node counts as older than its descendants of the same age."""
+"""Recursive LRU: among nodes of the same age the deeper one is evicted first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DEPTH_UNIT = 2.0**-24
 
 
 class RecursiveLRU(EvictionPolicy):
-    """Least recently used first, among equals the deeper one.
+    """Least recently used first, then the deeper one.
 
     On requests that are root paths it coincides with LRU (``proofs/dallot.md``): two evictable
     leaves never carry the same clock.

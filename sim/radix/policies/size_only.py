@@ -10,7 +10,7 @@ from cache_worthy.sim.radix.tree import Node
 class SizeOnly(GreedyDual):
     """Key ``H + 1 / size``: Landlord with the cost flattened.
 
-    An ablation, not a proposal: it sends large nodes away first.
+    An ablation, not a proposal: it evicts large nodes first.
     """
 
     name = "size_only"
