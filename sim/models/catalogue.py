@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -47,7 +47,7 @@ WEIGHTS = {
     "w4a16": "int4",
     "4bit": "int4",
 }
-"""Precision of the weights that a suffix names; llama.cpp's are not understood and change nothing."""
+"""Precision of the weights that a suffix names; those of llama.cpp change nothing."""
 
 PUBLISHERS = [
     "meta",
@@ -101,41 +101,31 @@ class Shipped:
     ----------
     name, label : str
         In lower case, and as its publisher writes it.
-    aliases : tuple of str
     source : str
         Address of its configuration.
+    config : mapping
+    aliases : sequence of str
     counts_embedding : bool
         Whether its publisher counts the input embedding among the active parameters.
     indexer_dtype : str or None
         Precision of an indexer's keys where it does not follow that of the KV cache.
-    config : mapping
     """
 
     name: str
     label: str
-    aliases: tuple[str, ...]
     source: str
-    counts_embedding: bool
-    indexer_dtype: str | None
     config: Mapping[str, Any]
+    aliases: Sequence[str] = ()
+    counts_embedding: bool = False
+    indexer_dtype: str | None = None
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Shipped]:
     """All shipped models by name."""
     text = Path(__file__).with_name("shipped.json").read_text(encoding="utf-8")
-    return {
-        entry["name"]: Shipped(
-            entry["name"],
-            entry["label"],
-            tuple(entry.get("aliases", ())),
-            source=entry["source"],
-            counts_embedding=entry.get("counts_embedding", False),
-            indexer_dtype=entry.get("indexer_dtype"),
-            config=entry["config"],
-        )
-        for entry in json.loads(text)
-    }
+    entries = (Shipped(**entry) for entry in json.loads(text))
+    return {entry.name: entry for entry in entries}
 
 
 @lru_cache(maxsize=1)
@@ -191,7 +181,7 @@ def from_config(name: str, config: Mapping[str, Any], *, quantised: bool = True)
 
 
 def _layered(name: str, geometry: Geometry, precision: WeightPrecision) -> Model:
-    """A model whose flat constants are those of its widest attention."""
+    """A model whose constants are those of its widest attention."""
     heads, kv_heads, width = 1, 1, 1
     narrow = None
     for mixer in (g.mixer for g in geometry.groups):

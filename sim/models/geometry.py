@@ -1,14 +1,14 @@
 """A whole model: groups of equal layers between the input embedding and the output head.
 
 Everything is a sum over the layers' own formulas (`cache_worthy.sim.models.layers`), in exact
-integers. What a vision or audio tower adds, and layers that only draft (multi-token prediction), is
-not counted: they stand outside the text model.
+integers. Vision and audio towers, and layers that only draft (multi-token prediction), are outside
+the text model and not counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cache_worthy.sim.models.layers import FLOPS_PER_WEIGHT, Keeps, Mixer, Part
 
@@ -110,7 +110,7 @@ class LayerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The layers of a text model and what stands around them.
+    """The layers of a text model and what is around them.
 
     Attributes
     ----------
@@ -123,9 +123,9 @@ class Geometry:
     small : int
         Final norms and the like.
     lookups : int
-        Further tables that a token only looks things up in.
+        Elements of further look-up tables.
     projections : int
-        Further weights that every token is multiplied with, outside the layers.
+        Further weights outside the layers that every token is multiplied with.
     context : int or None
         Positions that the model is made for.
     """
@@ -146,7 +146,7 @@ class Geometry:
 
     @property
     def layers(self) -> int:
-        """How many."""
+        """Number of layers."""
         return sum(group.count for group in self.groups)
 
     @property
@@ -158,13 +158,13 @@ class Geometry:
 
     @property
     def keeps(self) -> Keeps:
-        """What a prefix cache of the model holds: the least of what its layers keep."""
+        """What a prefix cache of the model holds, limited by the layer that keeps least."""
         found = {mixer.keeps for _, mixer in self._mixers()}
         return "state" if "state" in found else "window" if "window" in found else "full"
 
     @property
     def per_token(self) -> int:
-        """FLOPs per token: weights that it is multiplied with, the head excepted, and states."""
+        """FLOPs per token: of the weights that it is multiplied with, without the head, and of states."""
         weights = sum(p.active for p in self.layer_parts() if p.multiplied)
         states = sum(count * mixer.per_token for count, mixer in self._mixers())
         return FLOPS_PER_WEIGHT * weights + states
@@ -195,13 +195,8 @@ class Geometry:
         """Weights of all layers, and those outside that every token is multiplied with."""
         yield Part.dense("router", self.projections * ranks)
         for group in self.groups:
-            for part in group.parts(self.d_model, ranks):
-                yield Part(
-                    part.name,
-                    group.count * part.elements,
-                    group.count * part.active,
-                    part.multiplied,
-                )
+            for p in group.parts(self.d_model, ranks):
+                yield Part(p.name, group.count * p.elements, group.count * p.active, p.multiplied)
 
     def parts(self, ranks: int = 1) -> Iterator[Part]:
         """All weights on ``ranks`` ranks together."""
@@ -213,11 +208,8 @@ class Geometry:
 
 
 def groups_of(layers: Iterable[LayerGroup]) -> tuple[LayerGroup, ...]:
-    """Layers given one by one, equal ones counted together."""
+    """Layers given one by one, with equal ones counted together."""
     counts: dict[LayerGroup, int] = {}
     for layer in layers:
         counts[layer] = counts.get(layer, 0) + layer.count
-    return tuple(
-        LayerGroup(count, g.mixer, g.feed_forward, g.norms, g.small, g.streams)
-        for g, count in counts.items()
-    )
+    return tuple(replace(layer, count=count) for layer, count in counts.items())

@@ -45,13 +45,13 @@ class Part:
     Attributes
     ----------
     name : str
-        What `cache_worthy.sim.models.precision` finds their precision by.
+        `cache_worthy.sim.models.precision` finds their precision by it.
     elements : int
-        All of them, on all ranks together.
+        On all ranks together.
     active : int
         Those that one token uses.
     multiplied : bool
-        Whether a token costs `FLOPS_PER_WEIGHT` for each active one: norms and biases do not count.
+        Whether a token costs `FLOPS_PER_WEIGHT` for each active one; not for norms and biases.
     """
 
     name: str
@@ -116,7 +116,7 @@ def summary_pairs(tokens: int, ratio: int, most: int | None) -> int:
 
 
 class Mixer:
-    """A kind of layer; the module text says what each member means."""
+    """A kind of layer; the text of the module explains the members."""
 
     __slots__ = ()
 
@@ -155,14 +155,14 @@ class Mixer:
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """Chooses the tokens that a sparse attention layer looks at, from small keys of its own.
+    """Chooses the tokens that a sparse attention layer uses, by small keys of its own.
 
     Attributes
     ----------
     heads, dim : int
         Of its queries; its keys are one vector of ``dim`` per token, whole on every rank.
     most : int
-        Tokens (or summaries) that a query is given.
+        Tokens (or summaries) that a query uses.
     """
 
     heads: int
@@ -185,7 +185,7 @@ class Attention(Mixer):
     reach : int or None
         Newest tokens that a query sees, or the length of a chunk; None for all.
     chunked : bool
-        Whether ``reach`` is a chunk: queries see the tokens of their own chunk.
+        Whether ``reach`` is a chunk, of which queries see the tokens of their own.
     stores : bool
         False where the layer reads the keys and values of an earlier one and projects none.
     one_projection : bool
@@ -252,7 +252,7 @@ class Attention(Mixer):
         return self._scores * pairs(tokens, self.reach)
 
     def _kv_heads(self, ranks: int) -> int:
-        """Heads stored on all ranks together: each rank has at least one."""
+        """Heads stored on all ranks together, at least one on each."""
         return max(self.kv_heads, ranks)
 
     def cached(self, tokens: int, ranks: int = 1) -> int:
@@ -282,8 +282,8 @@ class Attention(Mixer):
 class Latent(Mixer):
     """Multi-head latent attention: one compressed vector per token, which all heads expand.
 
-    Its cost is that of the expanded form, which the papers define; kernels that keep the vectors
-    compressed spend more on long prompts.
+    Its cost is that of the expanded form, as in the papers; kernels that keep the vectors compressed
+    spend more on long prompts.
 
     Attributes
     ----------
@@ -297,9 +297,9 @@ class Latent(Mixer):
     gated : bool
         Whether the output is gated, by a projection as wide as the output of the heads.
     index : Indexer or None
-        The indexer, where this layer has one of its own.
+        Where this layer has one of its own.
     most : int or None
-        Tokens that an indexer, this layer's or an earlier one's, gives a query; None for all.
+        Tokens that an indexer, of this layer or an earlier one, leaves a query; None for all.
     """
 
     heads: int

@@ -1,7 +1,7 @@
 """Bytes of weights and of KV cache on the ranks of one server, and what a prefix cache keeps.
 
-With tensor parallelism weights and heads are divided over the ranks. What cannot be divided is whole
-on each: a latent vector, an indexer's keys, a router, norms, and KV heads where there are fewer of
+With tensor parallelism weights and heads are divided over the ranks. What cannot be divided is copied
+to each: a latent vector, an indexer's keys, a router, norms, and KV heads where there are fewer of
 them than ranks. Sources: the parallel layers of vLLM (v1 engine) and SGLang.
 
 The replays of this project keep and evict blocks of tokens, which is right where every layer keeps
@@ -59,7 +59,7 @@ def weights_bytes(model: Model, tp: int = 1) -> int:
 
 @lru_cache(maxsize=1024)
 def kv_bytes_of(model: Model, tokens: int, tp: int = 1) -> int:
-    """Bytes of KV cache that a sequence of ``tokens`` tokens has, on ``tp`` ranks together.
+    """Bytes of KV cache of a sequence of ``tokens`` tokens, on ``tp`` ranks together.
 
     Keys and values (or latent vectors) and an indexer's keys; recurrent states come on top
     (`state_bytes`).

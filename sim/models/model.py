@@ -1,4 +1,4 @@
-"""A model as the rest of the project prices it: prefill FLOPs and bytes of KV cache.
+"""A model and what it costs: prefill FLOPs and bytes of KV cache.
 
 Prefilling ``n`` tokens through a decoder-only transformer, multiply and add counted apart::
 
@@ -7,8 +7,8 @@ Prefilling ``n`` tokens through a decoder-only transformer, multiply and add cou
                                    2 * 2 * heads * head_dim FLOPs
 
 so ``prefill(n) = a n + b n^2`` with ``a = 2 N`` and ``b = 2 layers heads head_dim``; ``N`` counts the
-attention and feed-forward weights that a token uses, no embeddings and no norms. Layers that do not
-see every earlier token add ``rest(n)`` in place of their share of ``b``.
+attention and feed-forward weights that a token uses, without embeddings and norms. Layers that do
+not see every earlier token add ``rest(n)`` instead of their share of ``b``.
 
 Evidence: rank 1, parameter counts, KV bytes and checkpoint sizes as published, for every kind of
 layer (tests/sim/models).
@@ -115,9 +115,10 @@ class Model:
 
     @property
     def parameters_active(self) -> int:
-        """Weights that one token uses: all of a dense model; else without other experts and input rows.
+        """Weights that one token uses: all of a dense model.
 
-        With experts, the input embedding, of which a token takes one row, does not count.
+        With experts: the active ones and everything else but the input embedding, of which a token
+        uses one row.
         """
         parts = tuple(self.geometry.parts())
         if not any(p.name == "experts" for p in parts):
@@ -148,11 +149,10 @@ class Model:
 
     @property
     def prefix_cache(self) -> Keeps:
-        """What a prefix cache of the model holds.
+        """What a prefix cache holds: ``"full"`` every token, so that any prefix can be continued.
 
-        ``"full"``: keys and values of every token, so that any prefix can be continued.
-        ``"window"``: some layers keep their newest tokens only. ``"state"``: some layers keep a state
-        that exists only where an engine saved one.
+        ``"window"``: some layers keep only their newest tokens; ``"state"``: some keep a state that
+        exists only where an engine saved one.
         """
         return self.geometry.keeps
 
@@ -197,7 +197,7 @@ MODELS: Mapping[str, Model] = {
         ),
     )
 }
-"""The two models that every analysis is counted with; constants: Grattafiori et al. 2024, The Llama 3
-Herd, table 3. `cache_worthy.sim.models.catalogue` has all shipped ones."""
+"""The two models that every analysis uses; constants: Grattafiori et al. 2024, The Llama 3 Herd, table
+3. `cache_worthy.sim.models.catalogue` has all shipped ones."""
 
 DEFAULT_MODEL = MODELS["Llama-3.1-8B"]

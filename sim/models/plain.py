@@ -1,7 +1,7 @@
 """Configurations of transformers with heads of keys and values, dense or with experts.
 
-One reader for all; what a ``model_type`` does differently is a row of `TRAITS`. The facts of a row
-are those of the model's implementation in Hugging Face Transformers.
+One reader for all; what a ``model_type`` does differently is a row of `TRAITS`, from the model's
+implementation in Hugging Face Transformers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cache_worthy.sim.models.layers import Attention
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a model type has that its configuration does not say.
+    """What the configuration of a model type does not say.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Recurrent layers: a state per sequence, no bytes per token, cost linear in the prompt.
 
 Sources: gated delta networks, Yang et al. 2024; Kimi delta attention, Moonshot AI 2025; Mamba-2, Dao
-and Gu 2024. Tensor shapes are those of the published checkpoints. The products with the state are
-those of the recurrent form; kernels that work in chunks do a few percent more.
+and Gu 2024. Tensor shapes are those of the published checkpoints. The cost is that of the recurrent
+form; kernels that work in chunks do a few percent more.
 
 Evidence: rank 1, parameter counts and checkpoint sizes as published (tests/sim/models).
 """
