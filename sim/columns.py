@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cache_worthy.sim.trace import BlockId, Request
 
@@ -20,6 +20,8 @@ else:
     _Array = array
 
 Column = array | list  # type: ignore[type-arg]
+
+T = TypeVar("T")
 
 
 class Ints(_Array):
@@ -77,7 +79,20 @@ def grown(column: Column, values: Iterable[object]) -> Column:
     return column
 
 
-class RequestTable(Sequence[Request]):
+class _Rows(Sequence[T]):
+    """Compares like a list of its rows."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | tuple | _Rows):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class RequestTable(_Rows[Request]):
     """Requests by column.
 
     Attributes
@@ -192,13 +207,6 @@ class RequestTable(Sequence[Request]):
             yield Request(tuple(self.ids[start:end]), *fields)
             start = end
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | RequestTable):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def paths(self) -> Paths:
         """The block paths alone, as a view."""
@@ -217,7 +225,7 @@ class RequestTable(Sequence[Request]):
         return out
 
 
-class Paths(Sequence[tuple[BlockId, ...]]):
+class Paths(_Rows[tuple[BlockId, ...]]):
     """The block paths of the requests ``begin`` to ``end`` of a table, made when asked for."""
 
     __slots__ = ("begin", "end", "table")
@@ -257,10 +265,3 @@ class Paths(Sequence[tuple[BlockId, ...]]):
         for place in range(self.begin, self.end):
             yield tuple(ids[start : ends[place]])
             start = ends[place]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, list | tuple | Paths):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]

@@ -47,6 +47,8 @@ class PolicySpec:
         Unique among all policies.
     summary, source : str
         In one line; the paper or code that defines it.
+    make : callable
+        ``make(log, capacity, **parameters)`` gives an empty cache for that log.
     engine : str
         ``"vllm"`` for what that server does, ``"generic"`` for the rest.
     pins_path : bool
@@ -54,17 +56,15 @@ class PolicySpec:
         of the dependency-constrained model and may be compared with its lower bound.
     parameters : tuple of str
         Keyword arguments of ``make`` beyond log and capacity.
-    make : callable
-        ``make(log, capacity, **parameters)`` gives an empty cache for that log.
     """
 
     name: str
     summary: str
     source: str
-    engine: str
-    pins_path: bool
-    parameters: tuple[str, ...]
     make: Callable[..., BlockPolicy]
+    engine: str = "generic"
+    pins_path: bool = False
+    parameters: tuple[str, ...] = ()
 
 
 def check_capacity(capacity: int) -> None:

@@ -81,8 +81,5 @@ SPEC = PolicySpec(
     name="flat_belady",
     summary="Belady's MIN over independent blocks: the flat optimum, it reads the future",
     source="Belady, IBM Systems Journal 5(2), 1966",
-    engine="generic",
-    pins_path=False,
-    parameters=(),
     make=FlatBelady,
 )

@@ -49,8 +49,5 @@ SPEC = PolicySpec(
     name="flat_fifo",
     summary="FIFO over independent blocks, accessed in prompt order",
     source="textbook",
-    engine="generic",
-    pins_path=False,
-    parameters=(),
     make=FlatFifo,
 )

@@ -64,8 +64,5 @@ SPEC = PolicySpec(
     name="flat_lru",
     summary="LRU over independent blocks, accessed in prompt order",
     source="Mattson et al., IBM Systems Journal 9(2), 1970",
-    engine="generic",
-    pins_path=False,
-    parameters=(),
     make=FlatLru,
 )

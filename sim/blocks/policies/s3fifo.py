@@ -211,8 +211,6 @@ SPEC = PolicySpec(
     name="s3fifo",
     summary="three FIFO queues over prefix blocks, the small one drained when it is full",
     source="Yang et al., SOSP 2023, in the wording of a block-replay reference",
-    engine="generic",
-    pins_path=False,
     parameters=("small_ratio", "max_freq", "ghost_hit_freq"),
     make=S3Fifo,
 )

@@ -101,8 +101,6 @@ SPEC = PolicySpec(
     name="s3fifo_paper",
     summary="S3-FIFO as published: drained only when the cache is full, two accesses to promote",
     source="Yang et al., SOSP 2023, algorithm 1",
-    engine="generic",
-    pins_path=False,
     parameters=("small_ratio", "max_freq"),
     make=S3FifoPaper,
 )
