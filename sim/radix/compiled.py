@@ -229,9 +229,9 @@ def _weights(
     key = (rule.weight, tuple(sizes), tuple(costs))
     found = tables.get(key)
     if found is None:
-        values = []
+        values, stride = [], forest.depth + 1
         for pair in pairs.tolist():
-            s, e = divmod(pair, forest.depth + 1)
+            s, e = divmod(pair, stride)
             try:
                 value = rule.weight(sizes[e] - sizes[s], costs[e] - costs[s], s)
                 number = float(value)

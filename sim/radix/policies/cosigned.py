@@ -59,10 +59,10 @@ class Cosigned(EvictionPolicy):
 
     Keeps Young's ``k/(k-h+1)`` on forests as far as the checks of ``proofs/`` reach, where the cost
     of a block does not fall with depth (it evicts whole runs of blocks); a worst-case repair, not
-    a policy that pays less on every log. A bankrupt node's cosigner is its most
-    recently touched child. Nodes that run out of credit at one level go least recently touched
-    first, then deepest first. A split divides credit in proportion to cost (in proportion to
-    size, paid credit would be lost and the bound with it).
+    a policy that pays less on every log. A bankrupt node's cosigner is its most recently touched
+    child. Nodes that run out of credit at one level are evicted least recently touched first, then
+    deepest first. A split divides credit in proportion to cost (in proportion to size, paid credit
+    would be lost and the bound with it).
 
     Parameters
     ----------
