@@ -80,9 +80,7 @@ def belady_curve(
         raise InputError("a block id stands behind two prefixes; intern the log by path")
     least = (_least_with_bypass if bypass else _least)(log, rooms)
     matched = _matched(log, least, len(rooms))
-    curve = {}
-    at_least = Counter(least)
-    misses = len(least)
+    curve, at_least, misses = {}, Counter(least), len(least)
     for shelf, (capacity, found) in enumerate(zip(rooms, matched, strict=True)):
         misses -= at_least[shelf]
         if bypass and sum(found) + misses != len(least):

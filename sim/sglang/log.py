@@ -11,6 +11,12 @@ from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
+def _check_columns(requests: int, **columns: Sequence[object]) -> None:
+    for name, column in columns.items():
+        if len(column) != requests:
+            raise InputError(f"{len(column)} {name} for {requests} requests")
+
+
 @dataclass(frozen=True, slots=True)
 class PagedLog:
     """Requests as dense block ids with their sizes; made by :meth:`of`.
@@ -77,8 +83,7 @@ class PagedLog:
         lengths : sequence of int
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
-            Generated tokens that each finished request leaves in the cache; by default none. They
-            have no ids, so no later request is seen to reuse them.
+            Generated tokens that a finished request leaves in the cache, without ids; none by default.
         priorities : sequence of int, optional
             One per request; 0 by default.
         page_size : int, optional
@@ -90,7 +95,7 @@ class PagedLog:
         Raises
         ------
         InputError
-            If the page does not divide the block, or there are too few or too many numbers.
+            For a page that does not divide the block, or a column of another length.
 
         Examples
         --------
@@ -101,15 +106,11 @@ class PagedLog:
         """
         page = block_tokens if page_size is None else page_size
         if page < 1 or block_tokens % page:
-            raise InputError(
-                f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
-            )
+            expected = f"expected a divisor of the log's block of {block_tokens} tokens"
+            raise InputError(f"page size {page}: {expected}")
         outputs = [None] * forest.requests if outputs is None else outputs
         priorities = [0] * forest.requests if priorities is None else priorities
-        columns = {"lengths": lengths, "outputs": outputs, "priorities": priorities}
-        for name, column in columns.items():
-            if len(column) != forest.requests:
-                raise InputError(f"{len(column)} {name} for {forest.requests} requests")
+        _check_columns(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
         log = cls(
             forest=forest,
             block_tokens=block_tokens,
@@ -120,8 +121,8 @@ class PagedLog:
         )
         cut: dict[tuple[int, int], int] = {}
         for path, length, output in zip(forest.paths(), lengths, outputs, strict=True):
-            covered = len(path) * block_tokens
-            log._add(path, covered if page_size is None else length, output or 0, page, cut)
+            whole = len(path) * block_tokens if page_size is None else length
+            log._add(path, whole, output or 0, page, cut)
         return log
 
     def _add(
