@@ -73,7 +73,6 @@ class PagedLog:
 
         Parameters
         ----------
-        forest : Forest
         lengths : sequence of int
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
@@ -106,10 +105,7 @@ class PagedLog:
             )
         outputs = [None] * forest.requests if outputs is None else outputs
         priorities = [0] * forest.requests if priorities is None else priorities
-        columns = {"lengths": lengths, "outputs": outputs, "priorities": priorities}
-        for name, column in columns.items():
-            if len(column) != forest.requests:
-                raise InputError(f"{len(column)} {name} for {forest.requests} requests")
+        _require_one_each(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
         log = cls(
             forest=forest,
             block_tokens=block_tokens,
@@ -151,3 +147,9 @@ class PagedLog:
             weights.append(unnamed)
         self.prompt_room.append(-(-tokens // page) * page)
         self.total_room.append(-(-(tokens + output) // page) * page)
+
+
+def _require_one_each(requests: int, **columns: Sequence[object]) -> None:
+    for name, column in columns.items():
+        if len(column) != requests:
+            raise InputError(f"{len(column)} {name} for {requests} requests")
