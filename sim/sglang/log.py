@@ -77,12 +77,12 @@ class PagedLog:
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
             Generated tokens that each finished request leaves in the cache; by default none. They
-            have no ids, so no later request is seen to reuse them.
+            have no ids, so no later request reuses them.
         priorities : sequence of int, optional
             One per request; 0 by default.
         page_size : int, optional
-            Tokens of a page of the server, a divisor of the block. The last block of a prompt
-            keeps its whole pages only. None takes every block as full, as the radix policies do.
+            Tokens of a page, a divisor of the block; a prompt's last block keeps whole pages only.
+            None takes every block as full, as the radix policies do.
         costs : DepthFn, optional
             Of whole blocks; prefill FLOPs of the default model by default.
 
