@@ -76,8 +76,7 @@ class PagedLog:
         lengths : sequence of int
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
-            Generated tokens that each finished request leaves in the cache; by default none. They
-            have no ids, so no later request reuses them.
+            Generated tokens left in the cache, without ids: no later request reuses them.
         priorities : sequence of int, optional
             One per request; 0 by default.
         page_size : int, optional
