@@ -43,8 +43,7 @@ def belady_curve(
         False: the policy ``flat_belady``, which takes in every block it references, one by one.
         True: the cache holds blocks between requests only and need not keep what was requested.
         No cache of that many blocks has more hits. What it keeps comes with its prefix, because a
-        block is used whenever one behind it is. It holds nothing that is not used again, so
-        nothing at the end.
+        block is used whenever one behind it is. At the end it holds nothing.
 
     Returns
     -------

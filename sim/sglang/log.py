@@ -11,12 +11,6 @@ from cache_worthy.sim.forest import Forest
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
-def _check_columns(requests: int, **columns: Sequence[object]) -> None:
-    for name, column in columns.items():
-        if len(column) != requests:
-            raise InputError(f"{len(column)} {name} for {requests} requests")
-
-
 @dataclass(frozen=True, slots=True)
 class PagedLog:
     """Requests as dense block ids with their sizes; made by :meth:`of`.
@@ -79,23 +73,22 @@ class PagedLog:
 
         Parameters
         ----------
-        forest : Forest
         lengths : sequence of int
             Prompt length of each request, in tokens.
         outputs : sequence of (int or None), optional
-            Generated tokens that a finished request leaves in the cache, without ids; none by default.
+            Generated tokens left in the cache, without ids: no later request reuses them.
         priorities : sequence of int, optional
             One per request; 0 by default.
         page_size : int, optional
-            Tokens of a page of the server, a divisor of the block. The last block of a prompt
-            keeps its whole pages only. None takes every block as full, as the radix policies do.
+            Tokens of a page, a divisor of the block; a prompt's last block keeps whole pages only.
+            None takes every block as full, as the radix policies do.
         costs : DepthFn, optional
             Of whole blocks; prefill FLOPs of the default model by default.
 
         Raises
         ------
         InputError
-            For a page that does not divide the block, or a column of another length.
+            If the page does not divide the block, or there are too few or too many numbers.
 
         Examples
         --------
@@ -106,11 +99,12 @@ class PagedLog:
         """
         page = block_tokens if page_size is None else page_size
         if page < 1 or block_tokens % page:
-            expected = f"expected a divisor of the log's block of {block_tokens} tokens"
-            raise InputError(f"page size {page}: {expected}")
+            raise InputError(
+                f"page size {page}: expected a divisor of the log's block of {block_tokens} tokens"
+            )
         outputs = [None] * forest.requests if outputs is None else outputs
         priorities = [0] * forest.requests if priorities is None else priorities
-        _check_columns(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
+        _require_one_each(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
         log = cls(
             forest=forest,
             block_tokens=block_tokens,
@@ -121,8 +115,8 @@ class PagedLog:
         )
         cut: dict[tuple[int, int], int] = {}
         for path, length, output in zip(forest.paths(), lengths, outputs, strict=True):
-            whole = len(path) * block_tokens if page_size is None else length
-            log._add(path, whole, output or 0, page, cut)
+            covered = len(path) * block_tokens
+            log._add(path, covered if page_size is None else length, output or 0, page, cut)
         return log
 
     def _add(
@@ -152,3 +146,9 @@ class PagedLog:
             weights.append(unnamed)
         self.prompt_room.append(-(-tokens // page) * page)
         self.total_room.append(-(-(tokens + output) // page) * page)
+
+
+def _require_one_each(requests: int, **columns: Sequence[object]) -> None:
+    for name, column in columns.items():
+        if len(column) != requests:
+            raise InputError(f"{len(column)} {name} for {requests} requests")

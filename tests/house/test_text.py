@@ -92,7 +92,7 @@ def test_doctests_of_scripts(name: str) -> None:
 
 def test_doctests_are_found() -> None:
     # The collection above must not pass by finding nothing.
-    module = importlib.import_module("cache_worthy.console")
+    module = importlib.import_module("cache_worthy.sim.forest")
     assert doctest.testmod(module).attempted >= 3
 
 
