@@ -28,7 +28,6 @@ BLOCK = re.compile(r"(?ms)^<!-- generated: ([^\n]+) -->\n(.*?)^<!-- end -->$")
 #: pattern). ``(pattern, n)`` keeps n lines on either side as well.
 README: Sequence[tuple[str, Sequence[tuple[str, int]]]] = (
     ("IN SHORT", ()),
-    ("WHY", ((r"requests +blocks", 0), (r"^ += ", 0), (r"^ *evicted", 0))),
     ("CAPACITY", ((r"hit rate", 1), (r"% .*(floor|lower limit)$", 0), (r"recommended$", 1))),
 )
 
@@ -70,12 +69,12 @@ def section(report: str, name: str) -> list[str]:
 
 
 def shortened(lines: Sequence[str], rules: Sequence[tuple[str, int]]) -> list[str]:
-    """The title, and the lines that a rule keeps; ``[...]`` stands for what is left out.
+    """The title, and the lines that a rule keeps; ``[...]`` stands for what is left out between.
 
     Examples
     --------
     >>> shortened(["T", "--", "a 1", "b 2", "c 3"], [("b", 0)])
-    ['T', '--', '    [...]', 'b 2', '    [...]']
+    ['T', '--', '    [...]', 'b 2']
     """
     if not rules:
         return list(lines)
@@ -92,7 +91,7 @@ def shortened(lines: Sequence[str], rules: Sequence[tuple[str, int]]) -> list[st
             short.append(line)
         elif line.strip() and short[-1] != "    [...]":
             short.append("    [...]")
-    return short
+    return short if short[-1] != "    [...]" else short[:-1]
 
 
 def fenced(lines: Sequence[str]) -> str:

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Beside docs/, in patterns of the repository.
-OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/README.md", "proofs/*.md")
-OUTSIDE += ("proofs/coq/README.md", "figs/*.png")
+OUTSIDE = (
+    "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/README.md", "proofs/*.md",
+    "proofs/coq/README.md", "figs/*.png",
+)  # fmt: skip
 
 #: What a browser would load from another host.
-ELSEWHERE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+ELSEWHERE = re.compile(
+    r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>"
+)
 
 
 def outside() -> list[str]:

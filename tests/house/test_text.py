@@ -160,6 +160,7 @@ def test_named_files_exist() -> None:
     named = [
         (name, path)
         for name, text in documents()
+        if name != "docs/modules.md"  # generated: the modules' own words
         for path in re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text)
         if "NAME" not in path and not path.startswith(("data/raw", "FAST25-release", "kvcache-ai"))
     ]
