@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 140
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 145
 
 
 def test_quoted_targets_and_scripts_exist() -> None:
