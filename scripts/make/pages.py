@@ -32,6 +32,17 @@ README: Sequence[tuple[str, Sequence[tuple[str, int]]]] = (
 )
 
 
+#: What to do about each cause of a miss.
+ADVICE = {
+    "shorter_than_a_block": "use smaller blocks, if your server has them",
+    "tool_order": "sort the tools before sending them",
+    "near_identical_start": "move timestamps and ids from the start of the prompt to its end",
+    "new_start": "nothing: a new prompt",
+    "new_below": "nothing: new text after a known beginning",
+    "evicted": "more memory; the only cause that depends on capacity",
+}
+
+
 class Stale(Exception):
     """A rule that the output no longer fits."""
 
@@ -169,6 +180,16 @@ def option(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     return f"- `{' '.join(filter(None, (names, value)))}`: {said}"
 
 
+def causes() -> str:
+    """The causes of a miss by their names in the report, and what to do."""
+    from cache_worthy.advise.causes import NAMES
+
+    if NAMES.keys() != ADVICE.keys():
+        raise Stale(f"what to do about {', '.join(NAMES.keys() ^ ADVICE.keys())}? (ADVICE)")
+    rows = [f"| {NAMES[cause]} | {what} |" for cause, what in ADVICE.items()]
+    return "\n".join(["| cause | what to do |", "|---|---|", *rows])
+
+
 def modules() -> str:
     """The first line of every module, package by package."""
     with (ROOT / "pyproject.toml").open("rb") as file:
@@ -228,6 +249,7 @@ PLAIN: Mapping[str, Callable[..., str]] = {
     "section": sample_section,
     "server": server_section,
     "output": command_output,
+    "causes": causes,
     "command-line": command_line,
     "modules": modules,
 }

@@ -53,9 +53,11 @@ def test_a_change_makes_its_page_stale() -> None:
 
 def test_a_section_that_is_gone_is_named() -> None:
     planted = """
-        import cache_worthy.report.terminal as t
-        whole = t.render
-        t.render = lambda report: whole(report).replace("  CAPACITY ", "  ROOM ")
+        import io
+        class Printed(io.StringIO):
+            def getvalue(self):
+                return super().getvalue().replace("  CAPACITY ", "  ROOM ")
+        io.StringIO = Printed
     """
     done = script("make/pages.py", "--check", planted=planted)
     assert done.returncode == 2
