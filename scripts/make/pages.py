@@ -2,7 +2,7 @@
 
     python scripts/make/pages.py [--traces DIR] [--check]
 
-A quoted block stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; NAME says what it shows.
+A quoted block is between ``<!-- generated: NAME -->`` and ``<!-- end -->``; NAME says what it shows.
 Output is shortened by the rules below, never by hand. Blocks of the Mooncake traces are rewritten with
 ``--traces`` only. ``--check`` writes nothing and exits with 1 when a block is not current.
 """

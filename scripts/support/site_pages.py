@@ -1,7 +1,7 @@
-"""Hooks of mkdocs: the pages and figures that stand outside ``docs/`` are pages of the site too.
+"""Hooks of mkdocs: pages and figures outside ``docs/`` belong to the site too.
 
-A page of ``docs/`` links to them as ``../proofs/status.md``, which is right where the repository is read;
-in the site they stand beside it, so the ``../`` goes.
+A page of ``docs/`` links to them as ``../proofs/status.md``, which is right in the repository. In the site they are
+beside that page, so the ``../`` is removed.
 """
 
 from __future__ import annotations
