@@ -46,11 +46,11 @@ proofs-coq: venv
 peers: venv
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 
-# The documentation as a site, in site/; a link that leads nowhere fails.
+# The documentation as a site, in site/; a link that leads nowhere fails (with --quiet it would not).
 docs: venv
 	$(BIN)/python scripts/make/pages.py --check
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
-	$(BIN)/python -m mkdocs build --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 bench: peers
 	$(BIN)/python scripts/bench/all.py --traces $(TRACES)

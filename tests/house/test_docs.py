@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import script
+from site_pages import ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -161,8 +162,14 @@ def test_code_is_found_and_a_failing_block_is_seen(tmp_path: Path) -> None:
         run_blocks(page, "", tmp_path / "run")
 
 
+def test_what_a_page_loads_from_elsewhere_is_seen() -> None:
+    assert ELSEWHERE.search('<script defer src="https://example.org/a.js"></script>')
+    assert ELSEWHERE.search("<link rel=stylesheet href=//example.org/a.css>")
+    assert not ELSEWHERE.search('<a href="https://example.org/">x</a> <img src="figs/a.png">')
+
+
 def test_the_site_builds(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="make docs installs it")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
