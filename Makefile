@@ -46,10 +46,16 @@ proofs-coq: venv
 peers: venv
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 
+# The documentation as a site, in site/; a link that leads nowhere fails (with --quiet it would not).
+docs: venv
+	$(BIN)/python scripts/make/pages.py --check
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(BIN)/python -m mkdocs build --strict
+
 bench: peers
 	$(BIN)/python scripts/bench/all.py --traces $(TRACES)
 
 bench-full: peers
 	$(BIN)/python scripts/bench/all.py --traces $(TRACES) --full
 
-.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq peers bench bench-full
+.PHONY: demo venv test check lint types tests verify verify-full proofs proofs-full proofs-coq peers docs bench bench-full

@@ -62,7 +62,7 @@ def _footer(analysis: Analysis) -> str:
     if policies is not None:
         own = policies.outside_oracle_coverage
         sentences.append(
-            "The shipped policies and the replay are inside oracle coverage (README, status)"
+            "The shipped policies and the replay are inside oracle coverage (docs/evidence.md)"
             + (f"; {', '.join(own)} is your own code and outside it." if own else ".")
         )
     if bound is not None:
