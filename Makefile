@@ -49,7 +49,6 @@ peers: venv
 # The documentation as a site, in site/; a link that leads nowhere fails (with --quiet it would not).
 docs: venv
 	$(BIN)/python scripts/make/pages.py --check
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	$(BIN)/python -m mkdocs build --strict
 
 bench: peers
