@@ -221,6 +221,7 @@ def trace_section(folder: Path, name: str) -> str:
 
 
 def conversation(folder: Path) -> tuple[str, str]:
+    """The command line that analyses the trace of the tutorial."""
     return "analyze", str(folder / "conversation_trace.jsonl")
 
 

@@ -293,7 +293,12 @@ class _Chosen:
 
 
 def _valid(priority: Priority, node: Node) -> Priority:
-    numbers = priority if isinstance(priority, tuple) else (priority,)
-    if any(isinstance(x, float) and math.isnan(x) for x in numbers):
+    if _has_nan(priority):
         raise InvariantError(f"priority of {node!r} is NaN")
     return priority
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_nan, value))
+    return isinstance(value, float) and math.isnan(value)

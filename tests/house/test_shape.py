@@ -25,8 +25,6 @@ EXEMPT: dict[str, str] = {
     "sim/radix/interned.py:replay_interned": "a replay kernel",
     "sim/radix/kernels/__init__.py:lru": "a replay kernel",
     "sim/radix/kernels/__init__.py:rules": "a replay kernel",
-    "sim/blocks/policies/s3fifo.py:serve": "the loop of one algorithm, as its paper has it",
-    "sim/blocks/policies/s3fifo_paper.py:serve": "the loop of one algorithm, as its paper has it",
     "theory/potential/rows.py:cosigned_rows": "a table of formulas",
     "theory/potential/rows.py:landlord_rows": "a table of formulas",
 }

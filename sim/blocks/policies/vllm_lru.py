@@ -30,6 +30,8 @@ from cache_worthy.sim.errors import CapacityError, InputError, InvariantError
 class VllmLru:
     """See the module. Amortised constant time per reference.
 
+    ``last_token`` is off in a subclass for a server that keeps no second copy of a block.
+
     Parameters
     ----------
     log : BlockLog
@@ -47,6 +49,8 @@ class VllmLru:
     InputError
         When a request cannot fit, ids do not fix their prefix, or a parameter is out of range.
     """
+
+    last_token = True
 
     def __init__(self, log: BlockLog, capacity: int, *, partial_blocks: str = "keep") -> None:
         check_capacity(capacity)
@@ -82,7 +86,8 @@ class VllmLru:
             if len(blocks) > full:
                 scratch = 1
                 blocks = blocks[:full]
-            most = (tokens - 1) // self.block_size
+            if self.last_token:
+                most = (tokens - 1) // self.block_size
         slot, log = self.slot, self.log
         k = 0
         for b in blocks:

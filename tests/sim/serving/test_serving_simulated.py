@@ -8,7 +8,6 @@ import pytest
 from plain_paged_pool import PlainPagedPool
 from serving_cases import BLOCK, TINY, conversations, engine, least_pool
 
-from cache_worthy.sim.blocks import replay_blocks
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run as run_blocks
 from cache_worthy.sim.cost import Model
@@ -21,6 +20,12 @@ from cache_worthy.sim.serving import (
     predicted_skips,
 )
 from cache_worthy.sim.serving.simulated import GeneratingLru
+
+
+class WithoutCopies(VllmLru):
+    """``vllm_lru`` on the engine, which keeps one block per prefix and so makes no copies."""
+
+    last_token = False
 
 
 def held_in_order(server: Engine) -> list[bytes]:
@@ -47,7 +52,7 @@ def test_one_at_a_time_skips_what_vllm_lru_predicts(seed: int, answers: bool) ->
         served = server.serve(requests)
         assert [s.cached_tokens for s in served] == predicted_skips(requests, served, BLOCK, size)
         trace = block_log(requests, served, BLOCK)
-        simulated = VllmLru(trace, size, partial_blocks="drop")
+        simulated = WithoutCopies(trace, size, partial_blocks="drop")
         run_blocks(trace, simulated, "vllm_lru", size)
         names: dict[int, bytes] = {}
         for path, r, s in zip(trace.blocks, requests, served, strict=True):
@@ -101,7 +106,8 @@ def tie(model: Transformer, block_size: int, seeds: range, count: int) -> tuple[
                 keys = block_keys([*r.prompt, *s.tokens[:-1]], block_size)
                 names.update(zip(path, keys, strict=False))
             assert held_in_order(server) == [names[b] for b in queue_of(simulated)]
-            alone = replay_blocks(trace, "vllm_lru", size, partial_blocks="drop").matched
+            lookup = WithoutCopies(trace, size, partial_blocks="drop")
+            alone = run_blocks(trace, lookup, "vllm_lru", size).matched
             cut = [
                 min(k * block_size, n * block_size, len(r.prompt) - 1)
                 for k, n, r in zip(alone, full, requests, strict=True)
@@ -150,7 +156,8 @@ def test_a_block_of_a_repeated_answer_evicts_one_more_by_hand() -> None:
         assert [s.cached_tokens for s in served] == expected
         assert predicted_skips(requests, served, 2, size) == expected
         trace = block_log(requests, served, 2)
-        alone = replay_blocks(trace, "vllm_lru", size, partial_blocks="drop")
+        lookup = WithoutCopies(trace, size, partial_blocks="drop")
+        alone = run_blocks(trace, lookup, "vllm_lru", size)
         assert alone.hit_tokens == (0, 0, 4, 2)
 
 
