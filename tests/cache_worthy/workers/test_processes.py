@@ -20,11 +20,14 @@ from cache_worthy.workers import Processes, Workers, open_workers
 Run = Callable[..., tuple[int, str, str]]
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 import process_tasks
 from cache_worthy.workers import Processes
 
 if __name__ == "__main__":
+    if sys.platform != "win32":  # whoever started the tests may have had it blocked or ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     with Processes(2) as workers:
         try:
             workers.map_tasks(process_tasks.write_pid_and_sleep, sys.argv[1], range(4))
