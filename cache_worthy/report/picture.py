@@ -37,11 +37,12 @@ def require_plot(target: str, flag: str = "--plot") -> None:
     suffix = Path(target).suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(f"{flag} {target}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    missing = [n for n in ("resvg_py", "font_source_sans_pro") if not importlib.util.find_spec(n)]
+    packages = {"resvg_py": "resvg-py", "font_source_sans_pro": "font-source-sans-pro"}
+    missing = [p for n, p in packages.items() if not importlib.util.find_spec(n)]
     if suffix == ".png" and missing:
         raise UsageError(
-            f"{flag} {target}: a PNG needs {', '.join(missing)}; pip install 'cache-worthy[plot]', "
-            "or name a file that ends in .svg"
+            f"{flag} {target}: a PNG needs a package that is not installed; pip install "
+            f"{' '.join(missing)}, or name a file that ends in .svg"
         )
 
 

