@@ -330,3 +330,10 @@ def test_the_size_of_a_batch_moves_no_witness(run: Run, monkeypatch: pytest.Monk
         )  # fmt: skip
     assert documents[0]["witness"] == documents[1]["witness"]
     assert documents[0]["coverage"]["sequences"] < documents[1]["coverage"]["sequences"]
+
+
+def test_without_z3_one_line_names_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cache_worthy.commands.adversary.find.find_spec", lambda name: None)
+    code, out, err = run("adversary", "find", "--policy", "landlord", *SMALLEST)
+    assert (code, out) == (2, "")
+    assert err == "cache-worthy: adversary find: needs z3; pip install z3-solver\n"

@@ -90,8 +90,7 @@ def test_without_the_extra(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyP
     code, _, err = run("capture", *argv)
     assert code == 2
     assert err == (
-        "cache-worthy: capture needs packages that are not installed; pip install "
-        "'cache-worthy[capture]'\n"
+        "cache-worthy: capture needs packages that are not installed; pip install aiohttp uvicorn\n"
     )
 
 

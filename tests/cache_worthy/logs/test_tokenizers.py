@@ -16,7 +16,7 @@ from cache_worthy.errors import UsageError
 from cache_worthy.logs.blocks import token_block_ids
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
-from cache_worthy.logs.tokenizers import Encode, load_tokenizer
+from cache_worthy.logs.tokenizers import PACKAGES, Encode, load_tokenizer
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
