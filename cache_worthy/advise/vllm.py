@@ -49,7 +49,8 @@ def choose(
     memory: Memory,
 ) -> EngineAdvice:
     """There is nothing to choose; the verdict tells what caching full blocks only costs."""
-    everything = context.forest.distinct
+    # A request that finds its whole prompt makes one further copy of its last block.
+    everything = context.forest.distinct + context.forest.requests
     dropped, kept = (
         context.forest.recomputed(context.costs, offer.replay(everything).matched)
         for offer in offers
