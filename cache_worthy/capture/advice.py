@@ -133,24 +133,23 @@ def short_answer(document: Mapping[str, Any]) -> str:
     --------
     >>> print(short_answer({"worth": {"worth_caching": False, "ceiling": 0.004}}))
         Prefix caching is not worth enabling on this log: an unlimited cache
-        removes 0.4% of prefill recompute.
+        would save 0.4% of your prefill work.
     """
     lines = (wrap(plain(t), 72, first="    ", rest="    ") for t in _sentences(document))
     return "\n".join(line for found in lines for line in found)
 
 
 def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
-    removes = (
-        f"an unlimited cache removes {_percent(document['worth']['ceiling'])} of prefill recompute."
-    )
+    removes = f"an unlimited cache would save {_percent(document['worth']['ceiling'])} of your prefill work."
     if not document["worth"]["worth_caching"]:
         yield f"Prefix caching is not worth enabling on this log: {removes}"
         return
-    yield f"Caching pays: {removes}"
+    yield f"Caching pays off: {removes}"
     curve, pin = document["capacity"], document["pin"]
     yield (
-        f"Give it {_gib(curve['recommended_bytes'])} ({_percent(curve['recommended_fraction'])} of the "
-        f"working set); {_gib(document['workload']['floor_bytes'])} is the least that serves this log."
+        f"Allocate {_gib(curve['recommended_bytes'])} of KV cache "
+        f"({_percent(curve['recommended_fraction'])} of all distinct blocks). The lower limit is "
+        f"{_gib(document['workload']['floor_bytes'])}, one copy of your longest prompt."
     )
     for row in document["policy"]["rows"]:
         if row["bytes"] == curve["recommended_bytes"]:

@@ -87,6 +87,6 @@ def plot(analysis: Analysis, target: str) -> bytes | None:
     name = Path(analysis.input.source).name
     heads = (
         f"{name}: {counted(workload.requests, 'request')}, {analysis.parameters.model.name}",
-        f"caching removes at most {percent(worth.ceiling)} of prefill recompute",
+        f"caching removes at most {percent(worth.ceiling)} of prefill work",
     )
     return picture(figure, heads, target)

@@ -24,7 +24,7 @@ def compare_workload(read: Read, document: Document) -> None:
     assert facts["order"] == given["order"]
     if given["chars_per_block"] is not None:
         chars = document["parameters"]["chars_per_token"]
-        expected = f"{given['chars_per_block']} chars/block at {chars:g} chars a token "
+        expected = f"{given['chars_per_block']} chars/block at {chars:g} chars per token "
         assert facts["chunking"].startswith(expected)
     assert facts["blocks"] == (
         f"{w['block_references']} references, {w['distinct_blocks']} distinct  "
@@ -47,7 +47,7 @@ def compare_workload(read: Read, document: Document) -> None:
         )
         assert facts[fact].startswith(f"{start}{quantiles} {blocks}")
     assert facts["request depth"].endswith(f" of {given['block_tokens']} tokens")
-    assert facts["largest subtree"].startswith(f"{counted(w['largest_subtree_blocks'], 'block')} ")
+    assert facts["largest subtree"].endswith(f" {counted(w['largest_subtree_blocks'], 'block')}")
     assert facts["cost spread"] == (
         f"{w['cost_per_node_p90_over_p10']:.1f}x p90/p10 per node, "
         f"{w['cost_per_byte_p90_over_p10']:.1f}x per byte"
@@ -122,9 +122,9 @@ def compare_capacity(read: Read, document: Document) -> None:
     rest = w["working_set_bytes"] - best["bytes"]
     over = (best["total_cost"] - w["compulsory_cost"]) / best["total_cost"]
     if rest:
-        more = f"the remaining {gib(rest)} of KV buys {percent(over)} of the recompute"
+        more = f"The other {gib(rest)} would save only another {percent(over)}."
     else:
-        more = "It is the whole working set: more memory buys nothing."
+        more = "It is the whole working set: more memory saves nothing."
     assert more in prose
     assert f"Rule: {curve['rule']} (" in prose
     about = read.sections["capacity"].about
@@ -222,12 +222,12 @@ def compare_short(read: Read, document: Document) -> None:
     points = document["capacity"]["points"]
     best = points[document["capacity"]["recommended_index"]]
     band, sim, engine = (document[k] for k in ("band", "pinsim", "engine"))
-    assert f"an unlimited cache removes {percent(document['worth']['ceiling'])} of" in text
-    size = f"{gib(best['bytes'])} ({percent(best['fraction'])} of the working set)"
-    assert f"Give it {size}; {gib(w['floor_bytes'])} is the least" in text
+    assert f"an unlimited cache would save {percent(document['worth']['ceiling'])} of your" in text
+    size = f"{gib(best['bytes'])} of KV cache ({percent(best['fraction'])} of all distinct blocks)"
+    assert f"Allocate {size}. The lower limit is {gib(w['floor_bytes'])}, one" in text
     if band and band["capacity"]["flips"]:
         low, high = (band["capacity"][f"{end}_fraction"] for end in ("low", "high"))
-        assert f" Across the band: {span(low, high)}. " in text
+        assert f" Under other cost models: {span(low, high)}. " in text
     sample = document["sample"]
     if sample is not None:
         error = next(e["error"] for e in sample["curve"] if e["bytes"] == best["bytes"])
@@ -244,12 +244,13 @@ def compare_short(read: Read, document: Document) -> None:
     if document["parameters"]["engine"] != "vllm":
         together = percent(pins["together_protected_fraction"])
         flip = f" (the first {flips(band['pin'])})." if band and band["pin"]["flips"] else "."
-        assert (
-            f"Pinning {counted(len(pins['pins']), 'prefix', 'es')} ({gib(pins['together_bytes'])}) "
-            f"protects at most {together} of what caching can save{flip}" in text
-        )
-        if sim is not None:
-            assert simulated(sim) in text
+        count = counted(len(pins["pins"]), "prefix", "es")
+        prefixes = f"the top {count} ({gib(pins['together_bytes'])})"
+        if sim is None:
+            most = f"protects at most {together} of what caching can save"
+            assert f"Pinning {prefixes} {most}{flip}" in text
+        else:
+            assert simulated(sim, prefixes) + flip in text
     compare_tiles(read, document, best)
 
 
@@ -272,7 +273,7 @@ def advice(where: str, row: dict[str, Any], across: dict[str, Any] | None) -> st
     """The sentence on the policy at one capacity."""
     saving = percent(row["saving_fraction"], 2)
     tie = across is not None and across["candidate"] is not None and across["best"] is None
-    parts = [f"tie within the band: {', '.join(across['tied'])}"] if across and tie else []
+    parts = [f"cannot be told apart: {', '.join(across['tied'])}"] if across and tie else []
     parts += [flips(across)] if across and across["flips"] else []
     mark = f" ({'; '.join(parts)})" if parts else ""
     if row["best"] == "lru":
@@ -281,15 +282,17 @@ def advice(where: str, row: dict[str, Any], across: dict[str, Any] | None) -> st
         return f"{where} stay with lru: {row['best']} would save no more than {saving}{mark}."
     if tie:
         return f"{where} no policy wins throughout{mark}; {row['best']} would save {saving}."
-    return f"{where} {row['best']} would save {saving} of recompute{mark}."
+    return f"{where} {row['best']} would save another {saving} of prefill work{mark}."
 
 
-def simulated(sim: dict[str, Any]) -> str:
-    """The sentence on pins that were simulated."""
-    gain, where = sim["gain"], f"Simulated at {gib(sim['bytes'])} under {sim['policy']}, "
+def simulated(sim: dict[str, Any], prefixes: str) -> str:
+    """The sentence on pins that were simulated, without its end."""
+    gain, where = sim["gain"], gib(sim["bytes"])
     if gain is None:
-        return f"At {gib(sim['bytes'])} they do not fit beside the deepest request."
-    if not gain["saved_cost"]:
-        return f"{where}that changes nothing."
-    verb = "saves" if gain["saved_cost"] > 0 else "would cost"
-    return f"{where}that {verb} {percent(abs(gain['saved_fraction']), 2)} of recompute."
+        return f"At {where} the pinned prefixes and your longest prompt do not fit together"
+    amount = f"{percent(abs(gain['saved_fraction']), 2)} of prefill work"
+    if gain["saved_cost"] > 0:
+        return f"At {where} under {sim['policy']}, pinning {prefixes} would save {amount}"
+    effect = f"add {amount}" if gain["saved_cost"] else "change nothing"
+    keeps = f"at {where} {sim['policy']} already keeps the hot prefixes"
+    return f"Do not pin: {keeps}; pinning {prefixes} would {effect}"

@@ -64,7 +64,7 @@ def banded(verdict: str, band: dict[str, Any] | None, n: int) -> str:
     if r["best"] is None:
         saved = span(r["saving_low"], r["saving_high"], 2)
         named = f"; {r['candidate']} would save {saved}" if r["candidate"] else ""
-        verdict = f"tie within the band: {', '.join(r['tied'])}{named}."
+        verdict = f"cannot be told apart: {', '.join(r['tied'])}{named}."
     return f"{verdict} {'Changing' if r['candidate'] else 'Staying'} {flips(r)}."
 
 
@@ -174,7 +174,7 @@ def compare_tails(read: Read, document: Document) -> None:
     assert f"Under lru{where}, {share} of the tail had" in prose
     for kind in ("deep", "cold", "first"):
         if lru[kind]["requests"]:
-            assert f"{kind} {lru[kind]['example_record']}" in prose.partition("records: ")[2]
+            assert f"{kind} {lru[kind]['example_record']}" in prose.partition("requests: ")[2]
 
 
 def compare_pins(read: Read, document: Document) -> None:
@@ -197,9 +197,8 @@ def compare_pins(read: Read, document: Document) -> None:
     protects = "protects" if len(pins) == 1 else "protect"
     assert f"{counted(len(pins), 'prefix', 'es')} {protects} at most {together} of what" in prose
     assert (
-        f"Together: {gib(found['together_bytes'])} held resident protects at most {together} of "
-        f"avoidable recompute = {percent(found['together_fraction_of_prefill'])} of the whole"
-        in prose
+        f"Together: {gib(found['together_bytes'])} held in the cache protect at most {together} of "
+        f"avoidable work = {percent(found['together_fraction_of_prefill'])} of all" in prose
     )
     if sim is None:
         assert "pinsim" not in read.sections
@@ -214,7 +213,7 @@ def compare_pins(read: Read, document: Document) -> None:
         return
     assert gain["saved_cost"] == gain["total"]["before"] - gain["total"]["after"]
     changed = gain["saved_cost"] != 0
-    amount = f" {percent(abs(gain['saved_fraction']), 2)} of recompute" if changed else ""
+    amount = f" {percent(abs(gain['saved_fraction']), 2)} of prefill work" if changed else ""
     of = f", {percent(gain['of_ceiling'])} of that ceiling" if gain["saved_cost"] > 0 else ""
     assert read.prose("pinsim") == f"{said}{amount}{of}."
     names = [
@@ -246,7 +245,7 @@ def compare_causes(read: Read, document: Document) -> None:
         for c in (*causes["new"], causes["evicted"])
     ]
     missing, there = (percent(causes[f"missing_{k}"]) for k in ("fraction", "there_fraction"))
-    rows[-1:-1] = [["= missing from the ceiling", "", "", missing, "", ""]]
+    rows[-1:-1] = [["= out of reach for any cache", "", "", missing, "", ""]]
     rows.append([f"= missing at {gib(causes['capacity_bytes'])}", "", "", there, "", ""])
     assert read.rows("causes-table") == rows
     prose = read.prose("causes")

@@ -73,8 +73,8 @@ def _note(band: Band, server: str | None) -> str:
             if any(m.linear is None for m in band.members)
             else ""
         )
-        + "capacities are the same fractions throughout. Saving: of the policy to change to, or of "
-        f"each member's cheapest. Worth it: members where it reaches {band.threshold:.0%}."
+        + "capacities are the same fractions throughout. Saving: the best policy's, from the least to the "
+        f"most favourable cost model. Worth it: cost models in which it reaches {band.threshold:.0%}."
         + (f" {server}'s own options were replayed under the model only." if server else "")
     )
 

@@ -38,7 +38,7 @@ def words(analysis: Analysis) -> Section | None:
     policies, bound = analysis.of(PolicyTable), analysis.of(Recovery)
     if policies is None:
         return None
-    about = "what lru pays over compulsory, and who could get it back"
+    about = "what lru pays above the minimum, and what could be recovered"
     if bound is None:
         sample = analysis.of(SampleReport)
         asked = sample is not None and bool(sample.not_answered)
@@ -62,8 +62,8 @@ def _rule(bound: Recovery, band: Band | None) -> str:
     classes = "; ".join(dict.fromkeys(r.policy_class for r in bound.rows))
     return (
         f"Rule: {bound.rule}. The bound holds for one class of policies: {classes}. The columns from only memory to best shipped are shares of over "
-        "compulsory. Policy-bound does not say that a policy on offer gets it: read best shipped; "
-        "what it leaves needs the future, or more memory (the curve above)."
+        "compulsory. Policy-bound does not say that a shipped policy recovers it: read best shipped. "
+        "The rest needs knowledge of the future, or more memory (the curve above)."
         + ("" if band is None or band.bound is None else f" Band: {bound_mark(band.bound)}.")
     )
 
@@ -73,7 +73,7 @@ def _over(bound: Recovery, row: Recoverable) -> float | None:
 
 
 def _figure(bound: Recovery, labels: Sequence[str]) -> Figure:
-    """What lru pays over compulsory at each capacity, and who could get it back."""
+    """What lru pays above the minimum at each capacity, and how much could be recovered."""
     bars = tuple(
         Bar(
             label=f"{percent(r.fraction)} = {gib(r.bytes)}",

@@ -71,14 +71,13 @@ def _allocate(curve: CapacityCurve, w: Workload) -> str:
     over = best.total_cost - w.compulsory_cost
     share = percent(over / best.total_cost if best.total_cost else 0.0)
     more = (
-        f"Past it, the remaining {gib(rest)} of KV buys {share} of the recompute you would still be "
-        "paying there."
+        f"The other {gib(rest)} would save only another {share}."
         if rest
-        else "It is the whole working set: more memory buys nothing."
+        else "It is the whole working set: more memory saves nothing."
     )
     return (
         f"Costs {ratio(best.cost_ratio)}x the compulsory minimum. {more} Rule: {curve.rule} "
-        "(elasticity: percent of recompute removed a percent of memory added)."
+        "(elasticity: percent of work saved per percent of memory added)."
     )
 
 
@@ -120,7 +119,7 @@ def figure(analysis: Analysis) -> Figure | None:
     ]
     if certified:
         legend.append(
-            Legend("square", "bound", "certified lower bound: nobody is in the shaded part")
+            Legend("square", "bound", "certified lower bound: no policy can enter the shaded area")
         )
     return Figure(
         "Capacity curve",

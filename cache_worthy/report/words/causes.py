@@ -28,7 +28,7 @@ def words(analysis: Analysis) -> Section | None:
         rows=causes_rows(causes),
     )
     return Section(
-        about="what was no hit, by cause, as a share of the uncached prefill cost",
+        about="misses by cause, as a share of prefill cost without a cache",
         parts=(rows, Prose(causes_text(causes), note=True)),
     )
 
@@ -36,7 +36,7 @@ def words(analysis: Analysis) -> Section | None:
 def causes_rows(causes: Causes) -> list[tuple[str, str, str, str, str, str]]:
     """The cells of the table, the sums among them: name, requests, blocks, share, example."""
     rows = [_cells(cause) for cause in causes.new]
-    rows.append(_sum("missing from the ceiling", causes.missing_fraction))
+    rows.append(_sum("out of reach for any cache", causes.missing_fraction))
     if causes.evicted is not None and causes.capacity_bytes is not None:
         rows.append(_cells(causes.evicted))
         rows.append(_sum(f"missing at {gib(causes.capacity_bytes)}", causes.missing_there_fraction))
@@ -57,10 +57,10 @@ def causes_text(causes: Causes) -> str:
     if causes.tools_not_compared:
         parts.append("There are more lists of tools than were compared.")
     parts.append(
-        "Example: the record with the most of it, and where in its prompt that begins. Only the "
-        f"last cause depends on capacity ({causes.policy}, the recommended one)."
+        "Example: the request that loses most to this cause, and the token where the miss begins. Only "
+        f"the last cause depends on capacity ({causes.policy}, the recommended one)."
         if causes.evicted is not None
-        else "Example: the record with the most of it, and where in its prompt that begins."
+        else "Example: the request that loses most to this cause, and the token where the miss begins."
     )
     return " ".join(parts)
 
@@ -85,13 +85,14 @@ def causes_summary(causes: Causes) -> list[str]:
     out = []
     if share["near_identical_start"] >= WORTH_THRESHOLD:
         out.append(
-            f"Up to {percent(share['near_identical_start'])} of prefill recompute is of prompts that "
-            "differ from an earlier one by a short stretch in their first block (WHY)."
+            f"Up to {percent(share['near_identical_start'])} of prefill work is lost because prompts "
+            "differ from earlier ones only in a few characters near the start, e.g. a timestamp (see "
+            "WHY)."
         )
     if share["tool_order"] >= WORTH_THRESHOLD:
         out.append(
-            f"{percent(share['tool_order'])} of prefill recompute is of the same tools in another "
-            "order (WHY)."
+            f"{percent(share['tool_order'])} of prefill work is lost because the same tools are sent "
+            "in a different order (see WHY). Sort them."
         )
     return out
 

@@ -110,7 +110,7 @@ def summary(advice: EngineAdvice, policies: PolicyTable, block_tokens: int) -> l
     if advice.saving_cost == 0 or advice.type_this is None:
         return [*out, Prose(f"{where}, keep the default {advice.best}.")]
     saves = percent(advice.saving_fraction, 2)
-    out.append(Prose(f"{where}, {advice.best} saves {saves} of recompute:"))
+    out.append(Prose(f"{where}, {advice.best} saves {saves} of prefill work:"))
     return [*out, Command("", advice.type_this)]
 
 
@@ -142,18 +142,20 @@ def _memory_parts(memory: Memory, engine: str) -> list[Part]:
     if memory.minimum:
         out.append(Prose(_minimum(memory)))
     if any("--num-gpu-blocks-override" in text for text in (*memory.flags, *memory.minimum)):
-        out.append(Prose("Blocks are counted at block size 16; one of them is vLLM's own."))
+        out.append(Prose("Blocks are counted at block size 16; vLLM reserves one of them."))
     return [*out, Prose("Left out: " + "; ".join(memory.left_out) + ".")]
 
 
 def _minimum(memory: Memory) -> str:
     """What a minimum is, and what else to ask."""
-    text = "That is a minimum, before what is left out, and no reason to give it less memory."
+    text = (
+        "A lower limit that ignores the items under 'Left out': do not reduce your setting to it."
+    )
     room = _default_room(memory)
     if room > 1.05 * memory.kv_bytes / 2**30:
         text += (
-            f" The verdict above is for {gib(memory.kv_bytes)}; --capacity-gib {room:g} asks "
-            "about what the default leaves, near enough."
+            f" The verdict above is for {gib(memory.kv_bytes)}. To evaluate roughly what the default "
+            f"leaves, rerun with --capacity-gib {room:g}."
         )
     return text
 

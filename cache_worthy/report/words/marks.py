@@ -51,7 +51,7 @@ def verdict(row: PolicyBand, plain: str) -> str:
     """A verdict of question 5 with its mark; no winner is named where none wins throughout."""
     if row.best is None:
         named = f"; {row.candidate} would save {saving_range(row)}" if row.candidate else ""
-        plain = f"tie within the band: {', '.join(row.tied)}{named}."
+        plain = f"cannot be told apart: {', '.join(row.tied)}{named}."
     change = "Changing" if row.candidate else "Staying"
     return f"{plain} {change} {flip_text(row.flips)}."
 
@@ -60,7 +60,7 @@ def advice_mark(row: PolicyBand) -> str:
     """For the head of the report: what does not survive; nothing where all does."""
     parts = []
     if row.candidate and row.best is None:
-        parts.append(f"tie within the band: {', '.join(row.tied)}")
+        parts.append(f"cannot be told apart: {', '.join(row.tied)}")
     if row.flips:
         parts.append(flip_text(row.flips))
     return f" ({'; '.join(parts)})" if parts else ""

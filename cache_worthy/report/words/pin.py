@@ -12,7 +12,7 @@ from cache_worthy.report.words.marks import pin_mark
 
 _ABOUT = {
     "generic": "through your server's retention interface, where it has one",
-    "sglang": "softly: SGLang has no hard pin",
+    "sglang": "SGLang can only prefer prefixes, not pin them",
     "vllm": "what it would be worth; vLLM cannot pin",
 }
 
@@ -70,9 +70,9 @@ def _answer(pins: Pins) -> str:
 def _together(pins: Pins) -> str:
     """What the pins do together, and what that number is not."""
     return (
-        f"Together: {gib(pins.together_bytes)} held resident protects at most "
-        f"{percent(pins.together_protected_fraction)} of avoidable recompute = "
-        f"{percent(pins.together_fraction_of_prefill)} of the whole prefill bill. It is a "
+        f"Together: {gib(pins.together_bytes)} held in the cache protect at most "
+        f"{percent(pins.together_protected_fraction)} of avoidable work = "
+        f"{percent(pins.together_fraction_of_prefill)} of all prefill work. It is a "
         "ceiling: your cache keeps some of these already. Pin KV includes the ancestors that a "
         "pin implies."
     )

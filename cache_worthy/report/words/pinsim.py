@@ -26,7 +26,7 @@ def words(analysis: Analysis) -> Section | None:
             table(
                 "pinsim-table",
                 "",
-                columns=("recompute, FLOPs", "without", "with pins", "saved"),
+                columns=("work, FLOPs", "without", "with pins", "saved"),
                 rows=(
                     (name, f"{c.before:.3e}", f"{c.after:.3e}", f"{c.saved:.2e}")
                     for name, c in changes
@@ -42,18 +42,21 @@ def _outcome(sim: PinSim) -> str:
     gain = sim.gain
     if gain is None:
         return f"{sim.verdict} ({gib(sim.pinned_bytes)} pinned, {gib(sim.need_bytes)} needed with them)"
-    amount = f" {percent(abs(gain.saved_fraction), 2)} of recompute" if gain.saved_cost else ""
+    amount = f" {percent(abs(gain.saved_fraction), 2)} of prefill work" if gain.saved_cost else ""
     of_ceiling = gain.of_ceiling if gain.saved_cost > 0 else None
     ceiling = "" if of_ceiling is None else f", {percent(of_ceiling)} of that ceiling"
     return f"{sim.verdict}{amount}{ceiling}"
 
 
-def simulated(sim: PinSim) -> str:
-    """The sentence for the head of the report."""
-    gain, where = sim.gain, f"Simulated at {gib(sim.bytes)} under {sim.policy}"
+def simulated(sim: PinSim, prefixes: str) -> str:
+    """The sentence for the head of the report, without its end."""
+    gain, where = sim.gain, f"at {gib(sim.bytes)} {sim.policy} already keeps the hot prefixes"
     if gain is None:
-        return f"At {gib(sim.bytes)} they do not fit beside the deepest request."
-    if not gain.saved_cost:
-        return f"{where}, that changes nothing."
-    verb = "saves" if gain.saved_cost > 0 else "would cost"
-    return f"{where}, that {verb} {percent(abs(gain.saved_fraction), 2)} of recompute."
+        return (
+            f"At {gib(sim.bytes)} the pinned prefixes and your longest prompt do not fit together"
+        )
+    amount = f"{percent(abs(gain.saved_fraction), 2)} of prefill work"
+    if gain.saved_cost > 0:
+        return f"At {gib(sim.bytes)} under {sim.policy}, pinning {prefixes} would save {amount}"
+    effect = f"add {amount}" if gain.saved_cost else "change nothing"
+    return f"Do not pin: {where}; pinning {prefixes} would {effect}"

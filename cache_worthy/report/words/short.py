@@ -49,13 +49,13 @@ def words(analysis: Analysis) -> Section:
     best = curve.recommended
     parts += [
         Prose(
-            f"Caching pays: an unlimited cache removes {percent(worth.ceiling)} of prefill "
-            f"recompute.{unless}"
+            f"Caching pays off: an unlimited cache would save {percent(worth.ceiling)} of your prefill "
+            f"work.{unless}"
         ),
         Prose(
-            f"Give it {gib(best.bytes)} ({percent(best.fraction)} of the working set); "
-            f"{gib(workload.floor_bytes)} is the least that serves this log."
-            + (f" Across the band: {capacity_range(band)}." if band and moves else "")
+            f"Allocate {gib(best.bytes)} of KV cache ({percent(best.fraction)} of all distinct blocks). "
+            f"The lower limit is {gib(workload.floor_bytes)}, one copy of your longest prompt."
+            + (f" Under other cost models: {capacity_range(band)}." if band and moves else "")
         ),
         *_policy(analysis, policies, best.bytes),
         *_pins(analysis, pins),
@@ -91,22 +91,21 @@ def _advice(where: str, row: PolicyRow, baseline: str, *, band: Band | None) -> 
         return f"{where} stay with {baseline}: {row.best} would save no more than {saving}{mark}."
     if across is not None and across.best is None:
         return f"{where} no policy wins throughout{mark}; {row.best} would save {saving}."
-    return f"{where} {row.best} would save {saving} of recompute{mark}."
+    return f"{where} {row.best} would save another {saving} of prefill work{mark}."
 
 
 def _pins(analysis: Analysis, pins: Pins) -> list[Prose]:
     """What pinning would do."""
     if analysis.parameters.engine == "vllm":
-        return [Prose("vLLM cannot pin a prefix; what protects one is memory.")]
+        return [Prose("vLLM cannot pin prefixes; only a larger cache keeps them.")]
     if not pins.pins:
         return []
     sim = analysis.of(PinSim)
-    text = (
-        f"Pinning {counted(len(pins.pins), 'prefix', 'es')} ({gib(pins.together_bytes)}) "
-        f"protects at most {percent(pins.together_protected_fraction)} of what caching can save"
-        + pin_flip(analysis.of(Band))
-    )
-    return [Prose(text), *([] if sim is None else [Prose(simulated(sim))])]
+    prefixes = f"the top {counted(len(pins.pins), 'prefix', 'es')} ({gib(pins.together_bytes)})"
+    if sim is not None:
+        return [Prose(simulated(sim, prefixes) + pin_flip(analysis.of(Band)))]
+    most = f"{percent(pins.together_protected_fraction)} of what caching can save"
+    return [Prose(f"Pinning {prefixes} protects at most {most}" + pin_flip(analysis.of(Band)))]
 
 
 def _tiles(analysis: Analysis, curve: CapacityCurve, policies: PolicyTable) -> Tiles:
@@ -116,14 +115,12 @@ def _tiles(analysis: Analysis, curve: CapacityCurve, policies: PolicyTable) -> T
     give = "Give the cache" + (", estimated" if analysis.of(SampleReport) is not None else "")
     tiles = [
         Tile(give, gib(best.bytes), f"{percent(best.fraction)} of the working set"),
-        Tile("Recompute there", f"{ratio(best.cost_ratio)}x", "the compulsory minimum"),
+        Tile("Cost there", f"{ratio(best.cost_ratio)}x", "the compulsory minimum"),
     ]
     if workload is not None:
-        tiles.append(Tile("At the least", gib(workload.floor_bytes), "the deepest request"))
+        tiles.append(Tile("At the least", gib(workload.floor_bytes), "the longest prompt"))
     if worth is not None:
-        tiles.append(
-            Tile("Caching removes at most", percent(worth.ceiling), "of prefill recompute")
-        )
+        tiles.append(Tile("Caching removes at most", percent(worth.ceiling), "of prefill work"))
     if advice is None:
         row = next(r for r in policies.rows if r.bytes == best.bytes)
         tiles.append(_policy_tile(row, policies.baseline, analysis.of(Band)))

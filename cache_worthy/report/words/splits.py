@@ -107,4 +107,8 @@ def splits_flag(splits: Splits | None, *, server: bool) -> str | None:
     """
     told = [] if splits is None else splits.disagree
     told = [name for name in told if not (server and name == "policy")]
-    return f"Halves and quarters of this log differ on {', '.join(told)}." if told else None
+    return (
+        f"Caution: parts of this log give different answers on {' and '.join(told)} (OVER TIME)."
+        if told
+        else None
+    )

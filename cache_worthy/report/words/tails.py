@@ -24,7 +24,7 @@ def words(analysis: Analysis) -> Section | None:
         for n, at in enumerate(tails.capacities)
     )
     return Section(
-        about="recompute of a single request, FLOPs",
+        about="prefill work of a single request, FLOPs",
         parts=(*tables, Prose(_meaning(tails), note=True)),
     )
 
@@ -40,10 +40,10 @@ def _meaning(tails: Tails) -> str:
         if kind.example_record is not None
     ]
     return (
-        f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}); x own: p99 of recompute "
+        f"{tails.rule} (p90: {counted(tails.deep_over_blocks, 'block')}); x own: p99 of work "
         f"over the request's compulsory part. Under {BASELINE}{where}, "
         f"{percent(row.tail_evicted_cost / row.tail_cost if row.tail_cost else None)} of the tail "
-        f"had been in the cache; dearest records: {', '.join(examples)}."
+        f"had been in the cache; most expensive requests: {', '.join(examples)}."
     )
 
 

@@ -35,8 +35,9 @@ def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
         yield (
             "chunking",
             (
-                f"{read.chars_per_block} chars/block at {chars_per_token:g} chars a token "
-                "(--chars-per-token; the sharing is exact, the scale is approximate)"
+                f"{read.chars_per_block} chars/block at {chars_per_token:g} chars per token "
+                "(--chars-per-token; which prompts share a prefix is exact up to whole blocks, lengths "
+                "and sizes are approximate)"
             ),
         )
         if read.tokenizer == "chars+log":
@@ -51,13 +52,13 @@ def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
         what = (
             "token ids of the log" if read.tokenizer == "log" else f"--tokenizer {read.tokenizer}"
         )
-        yield "tokens", f"{what}, {read.block_tokens} a block"
+        yield "tokens", f"{what}, {read.block_tokens} per block"
     elif read.block_tokens != BLOCK_SIZE_TOKENS:
         yield "block size", f"{read.block_tokens} tokens"
     if read.template is not None:
         yield (
             "template",
-            f"{read.template} (--template; tools and messages as one text, by its rules)",
+            f"messages and tools joined by the template {read.template!r} (--template)",
         )
     if read.ids_reinterned:
         yield (
@@ -98,7 +99,7 @@ def _shape(w: Workload, block_tokens: int) -> Iterable[tuple[str, str]]:
     )
     yield (
         "re-referenced",
-        f"{percent(w.rereferenced_fraction)} of distinct blocks are ever asked for twice",
+        f"{percent(w.rereferenced_fraction)} of distinct blocks are requested more than once",
     )
     if w.reuse_distance.p50 is not None:
         yield (
@@ -112,7 +113,7 @@ def _shape(w: Workload, block_tokens: int) -> Iterable[tuple[str, str]]:
     yield "radix nodes", f"{w.radix_nodes}   size {_blocks(w.node_blocks)}"
     yield (
         "largest subtree",
-        f"{counted(w.largest_subtree_blocks, 'block')} must leave before its root can",
+        f"its root can be evicted only after its {counted(w.largest_subtree_blocks, 'block')}",
     )
     yield (
         "cost spread",
@@ -125,12 +126,12 @@ def _shape(w: Workload, block_tokens: int) -> Iterable[tuple[str, str]]:
 
 def _sizes(w: Workload) -> Iterable[tuple[str, str]]:
     """The largest and the least cache."""
-    yield "working set", f"{gib(w.working_set_bytes)}   (this much never evicts)"
+    yield "working set", f"{gib(w.working_set_bytes)}   (a cache this large never evicts anything)"
     yield (
         "minimum cache",
         (
             f"{gib(w.floor_bytes)} = {counted(w.floor_blocks, 'block')} = {percent(w.floor_fraction)} "
-            "of it   (your deepest request; less cannot serve it)"
+            "of it   (your longest prompt; a smaller cache cannot hold it)"
         ),
     )
 

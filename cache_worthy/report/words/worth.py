@@ -28,14 +28,14 @@ def worth_text(worth: Worth, band: Band | None) -> tuple[str, str]:
     if worth.worth_caching:
         return "Worth caching", (
             "With unlimited memory and a perfect policy, prefix caching removes at most "
-            f"{percent(worth.ceiling)} of this log's prefill recompute. That is a ceiling: no "
-            "capacity and no policy can beat it, and a real cache lands under it." + mark
+            f"{percent(worth.ceiling)} of this log's prefill work. That is a ceiling: no capacity "
+            "and no policy can exceed it, and a real cache stays below it." + mark
         )
     gain = (
         "There is nothing to cache: no record has a block."
         if worth.ceiling is None
         else f"Even an unlimited cache would remove only {percent(worth.ceiling, 2)} of this "
-        "log's prefill recompute."
+        "log's prefill work."
     )
     return "Not worth caching", (
         f"{gain} Rule: {worth.rule}. Capacity, policy and pins would be answers to a question "

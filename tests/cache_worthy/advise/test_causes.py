@@ -181,7 +181,7 @@ def test_a_timestamp_in_the_preamble_by_hand(run: Run, write: Write) -> None:
     assert begins["earlier"] == f"0:00. {REST}"[:30]
     assert begins["later"] == f"1:00. {REST}"[:30]
     flat = " ".join(text.split())
-    assert "Up to 90.0% of prefill recompute is of prompts that differ from an earlier one" in flat
+    assert "Up to 90.0% of prefill work is lost because prompts differ from earlier ones" in flat
     assert 'record 2, character 6: behind "Now: 0" stood "0:00. ' in flat
 
 
@@ -273,7 +273,10 @@ def test_the_first_order_is_kept_by_what_came_first(run: Run, write: Write) -> N
     share = next(x for x in causes["new"] if x["name"] == "tool_order")["fraction"]
     assert share > 0.1
     flat = " ".join(text.split())
-    assert f"{100 * share:.1f}% of prefill recompute is of the same tools in another order" in flat
+    assert (
+        f"{100 * share:.1f}% of prefill work is lost because the same tools are sent in a different order"
+        in flat
+    )
 
 
 def test_salts_are_no_difference_to_mend(run: Run, write: Write) -> None:

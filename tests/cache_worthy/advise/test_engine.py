@@ -185,7 +185,7 @@ def test_memory_flags_by_hand(run: Run) -> None:
     ]
     assert memory["flags"] == []  # 57 GiB hold more than the model's 131,072 tokens
     assert "keep it (the default is 0.92)" in flat(text)
-    assert "That is a minimum" in flat(text)
+    assert "A lower limit that ignores" in flat(text)
     document, text = analyze(run, scenario("scan_flood"), "sglang", "--gpu-gib", 80)
     memory = document["engine"]["memory"]
     assert (memory["flags"], memory["minimum"]) == ([], ["--mem-fraction-static 0.30"])
@@ -195,9 +195,10 @@ def test_memory_flags_by_hand(run: Run) -> None:
 @pytest.mark.parametrize(("engine", "gib"), [("sglang", "55.44"), ("vllm", "57.04")])
 def test_what_a_kept_default_leaves_can_be_asked_about(engine: str, gib: str, run: Run) -> None:
     """0.88 * 80 - 14.957 for SGLang; vLLM's 0.92 is counted as 0.90: its activations are inside."""
-    sentence = "asks about what the default leaves"
     _, text = analyze(run, scenario("scan_flood"), engine, "--gpu-gib", 80)
-    assert f"The verdict above is for 8.56 GiB; --capacity-gib {gib} {sentence}" in flat(text)
+    roughly = "To evaluate roughly what the default leaves, rerun with"
+    sentence = f"The verdict above is for 8.56 GiB. {roughly} --capacity-gib {gib}."
+    assert sentence in flat(text)
     more = ("--gpu-gib", 80, "--capacity-gib", gib)
     document, text = analyze(run, scenario("scan_flood"), engine, *more)
     assert document["engine"]["memory"]["default_holds"] is True
@@ -290,7 +291,7 @@ def test_without_a_gpu_the_fraction_is_asked_for(run: Run) -> None:
     ("engine", "words", "title"),
     [
         ("generic", "TokenRangeRetentionConfig", "through your server's retention interface"),
-        ("sglang", "--enable-session-radix-cache", "SGLang has no hard pin"),
+        ("sglang", "--enable-session-radix-cache", "SGLang can only prefer prefixes"),
         ("vllm", "vLLM cannot hold a prefix", "vLLM cannot pin"),
     ],
 )
@@ -300,8 +301,8 @@ def test_pins_are_worded_for_the_engine(engine: str, words: str, title: str, run
     (heading,) = [line for line in text.splitlines() if line.startswith("  PIN ")]
     assert title in heading
     head = flat(text[: text.index("WORKLOAD")])
-    assert ("vLLM cannot pin a prefix" in head) == (engine == "vllm")
-    assert ("Pinning" in head) == (engine != "vllm")
+    assert ("vLLM cannot pin prefixes" in head) == (engine == "vllm")
+    assert ("pinning" in head) == (engine != "vllm")
     if engine == "generic":
         assert document["engine"] is None
         assert "the deployed default" in text

@@ -53,10 +53,10 @@ def test_policies_that_tie_within_the_band_are_named_as_a_tie(run: Run, write: W
     # JSON, the head of the report, question 5 and the section say so; none names a winner.
     assert row["verdict"].startswith("tie within the band: freq_landlord, landlord")
     assert (
-        "At your 1.01 GiB no policy wins throughout (tie within the band: freq_landlord, landlord)"
+        "At your 1.01 GiB no policy wins throughout (cannot be told apart: freq_landlord, landlord)"
         in text
     )
-    assert "(yours) tie within the band: freq_landlord, landlord; freq_landlord would save" in text
+    assert "(yours) cannot be told apart: freq_landlord, landlord; freq_landlord would save" in text
     assert "all tie: freq_landlord, landlord" in text
     plain = next(r for r in found["policy"]["rows"] if "yours" in r["label"])
     assert plain["verdict"] not in text

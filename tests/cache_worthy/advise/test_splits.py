@@ -147,7 +147,7 @@ def test_a_second_half_without_reuse_is_flagged(run: Run, write: Write) -> None:
     assert (half["ceiling"], half["worth_caching"]) == (0.0, False)
     assert [v for k, v in half.items() if k.startswith(("recommended", "whole"))] == [None] * 5
     text = text_of(run, log)
-    assert "Halves and quarters of this log differ on worth caching" in text
+    assert "Caution: parts of this log give different answers on worth caching" in text
     assert "worth caching (no in half 2, quarter 3, quarter 4, else yes)" in text
     assert "half 2 40 0.0% 0.0625 -- not worth caching --" in text
 
@@ -193,11 +193,11 @@ def test_a_second_half_that_wants_another_policy_is_flagged(run: Run, write: Wri
     assert "policy" in found["disagree"]
     assert "policy (" in text_of(run, log)
     assert "size_only in half 2" in text_of(run, log)
-    said = "Halves and quarters of this log differ on"
-    assert f"{said} {', '.join(found['disagree'])}." in text_of(run, log)
+    said = "Caution: parts of this log give different answers on"
+    assert f"{said} {' and '.join(found['disagree'])} (OVER TIME)." in text_of(run, log)
     others = [name for name in found["disagree"] if name != "policy"]
     server = " ".join(run("analyze", log, "--skip", REST, "--engine", "vllm")[1].split())
-    assert (f"{said} {', '.join(others)}." in server) == bool(others)
+    assert (f"{said} {' and '.join(others)} (OVER TIME)." in server) == bool(others)
     assert (said in server) == bool(others)
 
 

@@ -32,18 +32,18 @@ def test_the_short_answer_while_it_runs(upstream: Upstream, tmp_path: Path) -> N
     code, out, err = running.stop()
     assert code == 0, err
     assert first.startswith("after 2")
-    assert "Caching pays" in out
+    assert "Caching pays off" in out
     assert "WORKLOAD" not in out
 
 
 def test_the_short_answer_has_the_figures_of_the_document(run: Run, sample: Path) -> None:
     document = json.loads(run("analyze", sample, "--json")[1])
     text = " ".join(short_answer(document).split())
-    assert f"removes {100 * document['worth']['ceiling']:.1f}% of prefill recompute" in text
+    assert f"would save {100 * document['worth']['ceiling']:.1f}% of your prefill work" in text
     curve, pin = document["capacity"], document["pin"]
-    assert f"Give it {curve['recommended_bytes'] / 2**30:.3g} GiB" in text
-    assert f"({100 * curve['recommended_fraction']:.1f}% of the working set)" in text
-    assert f"{document['workload']['floor_bytes'] / 2**30:.3g} GiB is the least" in text
+    assert f"Allocate {curve['recommended_bytes'] / 2**30:.3g} GiB" in text
+    assert f"({100 * curve['recommended_fraction']:.1f}% of all distinct blocks)" in text
+    assert f"{document['workload']['floor_bytes'] / 2**30:.3g} GiB, one copy" in text
     (row,) = (r for r in document["policy"]["rows"] if r["bytes"] == curve["recommended_bytes"])
     assert f"At that size {row['verdict']}" in text
     assert f"Pinning {len(pin['pins'])} prefixes ({pin['together_bytes'] / 2**30:.3g} GiB)" in text
@@ -57,6 +57,6 @@ def test_a_log_that_shares_nothing_is_answered_in_a_line(
     log = write(*({"hash_ids": [n], "input_length": 512} for n in range(40)))
     document = json.loads(run("analyze", log, "--json")[1])
     assert " ".join(short_answer(document).split()) == (
-        "Prefix caching is not worth enabling on this log: an unlimited cache removes 0.0% of "
-        "prefill recompute."
+        "Prefix caching is not worth enabling on this log: an unlimited cache would save 0.0% "
+        "of your prefill work."
     )

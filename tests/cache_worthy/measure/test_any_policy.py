@@ -189,7 +189,7 @@ def test_one_block_is_singular(run: Run, write: Write) -> None:
     assert "needs 1 block =" in err
     code, text, _ = run("analyze", log, "--no-bound")
     assert code == 0
-    assert "1 block must leave" in text
+    assert "only after its 1 block" in text
     assert "1 blocks" not in text
 
 

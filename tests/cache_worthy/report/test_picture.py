@@ -48,12 +48,12 @@ def test_svg_says_what_is_marked(run: Run, sample: Path, tmp_path: Path) -> None
         assert mark in words
     assert words[:2] == [
         "sample_log.jsonl: 123 requests, Llama-3.1-8B",
-        f"caching removes at most {100 * document['worth']['ceiling']:.1f}% of prefill recompute",
+        f"caching removes at most {100 * document['worth']['ceiling']:.1f}% of prefill work",
     ]
     for legend in (
         "lru, the deployed default",
         "cheapest policy, where all were replayed",
-        "certified lower bound: nobody is in the shaded part",
+        "certified lower bound: no policy can enter the shaded area",
     ):
         assert legend in words
     assert words[-1] == "Recompute as a multiple of the compulsory minimum, which any cache pays."

@@ -395,7 +395,7 @@ def test_a_log_whose_floor_is_its_working_set(write: Write) -> None:
     found = made(write(*[{"hash_ids": [1, 2, 3]}] * 30), "--skip", "bound,splits,tails,band")
     assert_layout(found)
     assert "floor, recommended, working" in found.text
-    assert "It is the whole working set: more memory buys nothing." in read_back(found.text)
+    assert "It is the whole working set: more memory saves nothing." in read_back(found.text)
     assert "remaining 0.00" not in found.text
     assert "%100" not in found.text  # columns of the cold start stay apart
 
