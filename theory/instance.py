@@ -27,18 +27,6 @@ class InstanceError(ValueError):
 class Instance:
     """A dependency-constrained caching instance ``(F, size, cost, sigma)``.
 
-    Parameters
-    ----------
-    parent : tuple of (int or None)
-        ``parent[v]`` is the node that must be resident for ``v`` to be; ``None`` for a root.
-        Any order of nodes is allowed, cycles are not.
-    size : tuple of int
-        Positive integers, in the unit of the capacity.
-    cost : tuple of (int or Fraction)
-        Non-negative; the price of loading ``v`` while its ancestors are resident.
-    requests : tuple of int
-        The requested nodes in order. A request to ``v`` needs the whole path root..v.
-
     Raises
     ------
     InstanceError
@@ -56,9 +44,14 @@ class Instance:
     """
 
     parent: tuple[int | None, ...]
+    """``parent[v]`` is the node that must be resident for ``v`` to be; ``None`` for a root. Any
+    order of nodes is allowed, cycles are not."""
     size: tuple[int, ...]
+    """Positive integers, in the unit of the capacity."""
     cost: tuple[Number, ...]
+    """Non-negative; the price of loading ``v`` while its ancestors are resident."""
     requests: tuple[int, ...]
+    """The requested nodes in order. A request to ``v`` needs the whole path root..v."""
 
     def __post_init__(self) -> None:
         n = len(self.parent)

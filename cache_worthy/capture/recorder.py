@@ -51,37 +51,32 @@ caught up."""
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the requests.
-
-    Attributes
-    ----------
-    passed : int
-        Requests passed on, recorded or not.
-    recorded, failed : int
-        Records written; those of them marked as failed.
-    too_long, no_room, no_prompt, unwritten : int
-        Prompts not recorded: over the body limit, while the memory for records was full, without
-        a prompt that can be read, because the log could not be written.
-    no_length : int
-        Recorded answers whose length the server did not say.
-    prompt_tokens, cached_tokens : int
-        As servers reported them, over the records that have both.
-    counted_tokens, cut_tokens : int
-        Prompt tokens by the server and by this tool, over the records that have both.
-    """
+    """What became of the requests."""
 
     passed: int = 0
+    """Requests passed on, recorded or not."""
     recorded: int = 0
+    """Records written."""
     failed: int = 0
+    """Those of them marked as failed."""
     too_long: int = 0
+    """Prompts not recorded: over the body limit,"""
     no_room: int = 0
+    """while the memory for records was full,"""
     no_prompt: int = 0
+    """without a prompt that can be read,"""
     unwritten: int = 0
+    """because the log could not be written."""
     no_length: int = 0
+    """Recorded answers whose length the server did not say."""
     prompt_tokens: int = 0
+    """As servers reported it, over the records that have this and the next:"""
     cached_tokens: int = 0
+    """taken from a cache."""
     counted_tokens: int = 0
+    """Prompt tokens by the server's count, over the records that have this and the next:"""
     cut_tokens: int = 0
+    """by this tool's."""
 
     @property
     def lost(self) -> int:
@@ -91,37 +86,24 @@ class Counts:
 
 @dataclass(slots=True)
 class Entry:
-    """One request on its way into the log.
-
-    Attributes
-    ----------
-    time : float
-        Arrival, in milliseconds since 1970; strictly increasing.
-    encoding : str
-        Content-Encoding of the body.
-    parts : list of bytes
-        The body, until it has been cut.
-    held : int
-        Bytes of memory that count against the budget.
-    whole : bool
-        Whether the body was read to its end.
-    rows : list of dict
-        Records so far.
-    status : int or None
-        Of the answer; 499 where the client hung up before it.
-    ended : str or None
-        Who ended the answer early: ``client``, ``upstream`` or ``capture``.
-    answer : Answer or None
-    """
+    """One request on its way into the log."""
 
     time: float
+    """Arrival, in milliseconds since 1970; strictly increasing."""
     encoding: str
+    """Content-Encoding of the body."""
     parts: list[bytes] = field(default_factory=list)
+    """The body, until it has been cut."""
     held: int = 0
+    """Bytes of memory that count against the budget."""
     whole: bool = False
+    """Whether the body was read to its end."""
     rows: list[dict[str, object]] = field(default_factory=list)
+    """Records so far."""
     status: int | None = None
+    """Of the answer; 499 where the client hung up before it."""
     ended: str | None = None
+    """Who ended the answer early: ``client``, ``upstream`` or ``capture``."""
     answer: Answer | None = None
 
 

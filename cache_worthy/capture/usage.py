@@ -30,18 +30,12 @@ _ENDS = (b"[DONE]", b"message_stop", b"response.completed")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them; None where it does not say.
-
-    Attributes
-    ----------
-    prompt, output : int or None
-    cached : int or None
-        Of the prompt, those taken from a prefix cache.
-    """
+    """Tokens as the server counted them; None where it does not say."""
 
     prompt: int | None = None
     output: int | None = None
     cached: int | None = None
+    """Of the prompt, those taken from a prefix cache."""
 
 
 def usage_of(answers: Iterable[object]) -> Usage:

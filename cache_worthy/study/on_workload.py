@@ -25,30 +25,19 @@ _LONGEST_TURN = 23
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run.
-
-    Attributes
-    ----------
-    prefix_lens : sequence of int
-        Tokens of the shared system prompts.
-    requests, tenants : int
-        Requests, and the system prompts they share.
-    rate : float
-        Requests per second.
-    pool_blocks : int
-    repeats : int
-    probe : bool
-        Whether prompts are also sent twice in a row.
-    blas_threads : str
-    """
+    """What is run."""
 
     prefix_lens: Sequence[int]
+    """Tokens of the shared system prompts."""
     requests: int
     tenants: int
+    """System prompts that the requests share."""
     rate: float
+    """Requests per second."""
     pool_blocks: int
     repeats: int
     probe: bool
+    """Whether prompts are also sent twice in a row."""
     blas_threads: str
 
 

@@ -42,20 +42,13 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """Prices and the bound they prove.
-
-    Parameters
-    ----------
-    prices : Prices
-    bound : Fraction
-        In units of the trace.
-    rows : {"chain", "A2", "A3"}
-        The rows the prices use, and so the class of policies that the bound covers.
-    """
+    """Prices and the bound they prove."""
 
     prices: Prices
     bound: Fraction
+    """In units of the trace."""
     rows: Rows
+    """The rows the prices use, and so the class of policies that the bound covers."""
 
     @property
     def policy_class(self) -> str:

@@ -28,28 +28,20 @@ CumulativeCost = Sequence[int] | Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class BlockTrace:
-    """Requests over an interned forest of blocks.
-
-    Parameters
-    ----------
-    parent : list of int
-        Of every block, -1 for a root; a parent comes before its children.
-    size_upto, cost_upto : list of int
-        Sums over the path root..block, the block included; costs in multiples of ``unit``.
-    terminal : list of int
-        The last block of every request. Requests without blocks are left out: they load nothing.
-    unit : Fraction
-        What one unit of cost stands for.
-    cumulative : tuple of int or None
-        The exact cost by depth the trace was built with, or None when it came from an instance.
-    """
+    """Requests over an interned forest of blocks."""
 
     parent: list[int]
+    """Of every block, -1 for a root; a parent comes before its children."""
     size_upto: list[int]
+    """Sum over the path root..block, the block included."""
     cost_upto: list[int]
+    """The same sum of costs, in multiples of ``unit``."""
     terminal: list[int]
+    """The last block of every request. Requests without blocks are left out: they load nothing."""
     unit: Fraction
+    """What one unit of cost stands for."""
     cumulative: tuple[int, ...] | None
+    """The exact cost by depth the trace was built with, or None when it came from an instance."""
 
     @property
     def compulsory(self) -> int:
@@ -194,26 +186,18 @@ def _cumulative(cost: CumulativeCost, deepest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Blocks of request ``end`` last accessed at ``start``, a contiguous depth range.
-
-    Parameters
-    ----------
-    start, end : int
-        Requests; ``start + 2 <= end``.
-    above : int
-        The parent of the first block, -1 if the first block is a root.
-    bottom : int
-        The last block.
-    hull : tuple of (int, int)
-        Vertices ``(size, value)`` after the origin of the concave hull of (size kept, value kept)
-        over the prefixes. One vertex, the whole group, where cost per size rises with depth.
-    """
+    """Blocks of request ``end`` last accessed at ``start``, a contiguous depth range."""
 
     start: int
     end: int
+    """Request, at least ``start + 2``."""
     above: int
+    """The parent of the first block, -1 if the first block is a root."""
     bottom: int
+    """The last block."""
     hull: tuple[tuple[int, int], ...]
+    """Vertices ``(size, value)`` after the origin of the concave hull of (size kept, value kept)
+    over the prefixes. One vertex, the whole group, where cost per size rises with depth."""
 
     @property
     def size(self) -> int:
@@ -228,21 +212,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What the bound needs of a trace.
-
-    Parameters
-    ----------
-    groups : list of Group
-        In order of ``end``, root first within a request.
-    pinned : list of int
-        Size of the path of every request.
-    compulsory : int
-        Cost of first loads, in units.
-    """
+    """What the bound needs of a trace."""
 
     groups: list[Group]
+    """In order of ``end``, root first within a request."""
     pinned: list[int]
+    """Size of the path of every request."""
     compulsory: int
+    """Cost of first loads, in units."""
 
     @property
     def ceiling(self) -> int:

@@ -44,46 +44,30 @@ POLICY_CLASS = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A price on "this block may be kept only while its parent is".
-
-    Parameters
-    ----------
-    child : int
-        Request that ends the child block's interval.
-    block : int
-        The child block; its parent is the block above it.
-    parent_end : int
-        Request that ends the parent's interval.
-    """
+    """A price on "this block may be kept only while its parent is"."""
 
     child: int
+    """Request that ends the child block's interval."""
     block: int
+    """The child block; its parent is the block above it."""
     parent_end: int
+    """Request that ends the parent's interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """Solution of the linear program.
-
-    Parameters
-    ----------
-    kept : list of float
-        Size kept of every group, in the order of the groups given.
-    prices : list of float
-        Of a unit of capacity at every request, in cost per size; never negative.
-    links : list of (Link, float)
-        Prices of A2 or A3 rows that are not zero.
-    saved : float
-        Objective: value of what is kept.
-    solver : str
-        Which solver, through what.
-    """
+    """Solution of the linear program."""
 
     kept: list[float]
+    """Size kept of every group, in the order of the groups given."""
     prices: list[float]
+    """Of a unit of capacity at every request, in cost per size; never negative."""
     links: list[tuple[Link, float]]
+    """Prices of A2 or A3 rows that are not zero."""
     saved: float
+    """Objective: value of what is kept."""
     solver: str
+    """Which solver, through what."""
 
 
 def relax(

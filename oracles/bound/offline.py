@@ -38,34 +38,23 @@ class Bound:
     """What every schedule must pay, and what a clairvoyant one pays.
 
     Costs are exact integers in the unit of the cost given.
-
-    Parameters
-    ----------
-    capacity : int
-        Blocks.
-    compulsory : int
-        First loads, which every schedule pays.
-    lower : int
-        Verified in exact integers from the prices of ``certified``.
-    belady : int
-        Cost of tree Belady, feasible.
-    feasible : int
-        The least cost of a feasible schedule found: the rounded program's or Belady's.
-    certified : Certified
-    solver : str
-        What produced the prices.
-    interrupted : bool
-        Whether the run was cut short and a better bound may exist.
     """
 
     capacity: int
+    """Blocks."""
     compulsory: int
+    """First loads, which every schedule pays."""
     lower: int
+    """Verified in exact integers from the prices of ``certified``."""
     belady: int
+    """Cost of tree Belady, feasible."""
     feasible: int
+    """The least cost of a feasible schedule found: the rounded program's or Belady's."""
     certified: Certified
     solver: str
+    """What produced the prices."""
     interrupted: bool = False
+    """Whether the run was cut short and a better bound may exist."""
 
 
 def offline_bound(

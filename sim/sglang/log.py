@@ -13,39 +13,27 @@ from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 @dataclass(frozen=True, slots=True)
 class PagedLog:
-    """Requests as dense block ids with their sizes; made by :meth:`of`.
-
-    Attributes
-    ----------
-    forest : Forest
-        The log, interned, in blocks of ``block_tokens`` tokens.
-    block_tokens : int
-    cost_fn : DepthFn
-        Of whole blocks.
-    prompts : list of sequence of int
-        Dense ids, each naming its whole prefix: those of the forest for full blocks, others for
-        blocks that are cut.
-    generated : list of list of int
-        Dense ids that the finished request adds behind its prompt.
-    weights : list of int
-        Tokens of each id.
-    prompt_tokens : list of int
-        Prompt length as the log has it.
-    prompt_room, total_room : list of int
-        Tokens of memory of the prompt, and of prompt and output: whole pages.
-    priorities : list of int
-    """
+    """Requests as dense block ids with their sizes; made by :meth:`of`."""
 
     forest: Forest
+    """The log, interned, in blocks of ``block_tokens`` tokens."""
     block_tokens: int
     cost_fn: DepthFn
+    """Of whole blocks."""
     weights: list[int]
+    """Tokens of each id."""
     prompt_tokens: list[int]
+    """Prompt length as the log has it."""
     priorities: list[int]
     prompts: list[Sequence[int]] = field(default_factory=list)
+    """Dense ids, each naming its whole prefix: those of the forest for full blocks, others for
+    blocks that are cut."""
     generated: list[list[int]] = field(default_factory=list)
+    """Dense ids that the finished request adds behind its prompt."""
     prompt_room: list[int] = field(default_factory=list)
+    """Tokens of memory of the prompt: whole pages."""
     total_room: list[int] = field(default_factory=list)
+    """The same of prompt and output."""
 
     @property
     def floor(self) -> int:

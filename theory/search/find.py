@@ -44,21 +44,13 @@ _UNHURRIED = ticker(None)
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Outcome of :func:`find`.
-
-    Attributes
-    ----------
-    status : str
-        ``"sat"``, ``"unsat"`` (the whole range) or ``"timeout"``.
-    witness : Witness or None
-    complete_nodes : int
-        Every forest of up to this many nodes was searched to the end.
-    coverage : Coverage
-    """
+    """Outcome of :func:`find`."""
 
     status: str
+    """``"sat"``, ``"unsat"`` (the whole range) or ``"timeout"``."""
     witness: Witness | None
     complete_nodes: int
+    """Every forest of up to this many nodes was searched to the end."""
     coverage: Coverage = field(default_factory=Coverage)
 
 
@@ -108,33 +100,23 @@ def one_by_one(tasks: Sequence[Task], deadline: float | None) -> list[Outcome]:
 
 
 class Limits(TypedDict, total=False):
-    """What narrows a search, or widens it.
-
-    Attributes
-    ----------
-    max_size : int
-        Sizes are ``1..max_size`` (1).
-    k, h : int or None
-        One capacity each; all with ``1 <= h <= k`` when left out.
-    tie : str
-        Tie-break of the transcription ("lru").
-    cycle : bool
-        Look for request cycles, repeated forever, of at most so many requests. The search sees
-        only what :func:`cycle_scope` says; "unsat" is to be read with these limits. The means of a
-        witness are exact.
-    ratio : int, Fraction or None
-        Exceed this, at least 1, instead of ``k/(k-h+1)``.
-    falling : bool
-        Only costs per size that never rise from root to leaf: the safe sub-case of Landlord.
-    """
+    """What narrows a search, or widens it."""
 
     max_size: int
+    """Sizes are ``1..max_size`` (1)."""
     k: int | None
+    """One capacity; all with ``1 <= h <= k`` when left out."""
     h: int | None
     tie: Tie
+    """Tie-break of the transcription ("lru")."""
     cycle: bool
+    """Look for request cycles, repeated forever, of at most so many requests. The search sees only
+    what :func:`cycle_scope` says; "unsat" is to be read with these limits. The means of a witness
+    are exact."""
     ratio: Number | None
+    """Exceed this, at least 1, instead of ``k/(k-h+1)``."""
     falling: bool
+    """Only costs per size that never rise from root to leaf: the safe sub-case of Landlord."""
 
 
 def tasks_for(

@@ -261,20 +261,13 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Course(Generic[T]):
-    """One course of a computation: its result, and the costs on which it takes it.
-
-    Attributes
-    ----------
-    result : object
-    facts : dict
-        The signs of linear forms that hold exactly on the costs of this course.
-    model : tuple of Fraction
-        One such cost vector.
-    """
+    """One course of a computation: its result, and the costs on which it takes it."""
 
     result: T
     facts: Facts
+    """The signs of linear forms that hold exactly on the costs of this course."""
     model: tuple[Fraction, ...]
+    """One such cost vector."""
 
 
 def courses(
