@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import json
 import queue
 import sys
@@ -21,16 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from cache_worthy.capture.counts import Counts
 from cache_worthy.capture.logfile import LogFile
-from cache_worthy.capture.usage import Answer, Usage
+from cache_worthy.capture.usage import PACKED, PLAIN, Answer
 from cache_worthy.logs.blocks import Cutter, rekeyed
 from cache_worthy.logs.body import body_field, prompts
 from cache_worthy.logs.json_text import parse_line
 from cache_worthy.logs.prompts import Prompt, Skipped, Unusable, label
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
-
-ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages")
-"""Ends of the paths whose POST bodies are prompts; everything else is only passed on."""
 
 KEPT = (
     "model", "system", "instructions", "tools", "functions", "messages", "prompt", "input", "n",
@@ -44,44 +41,12 @@ SECRET_KEYS = ("authorization", "headers", "api_key", "server_url")
 WAITING = 10_000
 """Jobs that may wait for the thread."""
 
+CLIENT_CLOSED = 499
+"""Status of a record whose client hung up before there was an answer, as nginx writes it."""
+
 PATIENCE = 0.25
 """Seconds that the end of a response waits for its record, once; then no more until the thread has
 caught up."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What became of the requests."""
-
-    passed: int = 0
-    """Requests passed on, recorded or not."""
-    recorded: int = 0
-    """Records written."""
-    failed: int = 0
-    """Those of them marked as failed."""
-    too_long: int = 0
-    """Prompts not recorded: over the body limit,"""
-    no_room: int = 0
-    """while the memory for records was full,"""
-    no_prompt: int = 0
-    """without a prompt that can be read,"""
-    unwritten: int = 0
-    """because the log could not be written."""
-    no_length: int = 0
-    """Recorded answers whose length the server did not say."""
-    prompt_tokens: int = 0
-    """As servers reported it, over the records that have this and the next:"""
-    cached_tokens: int = 0
-    """taken from a cache."""
-    counted_tokens: int = 0
-    """Prompt tokens by the server's count, over the records that have this and the next:"""
-    cut_tokens: int = 0
-    """by this tool's."""
-
-    @property
-    def lost(self) -> int:
-        """Prompts that should be in the log and are not."""
-        return self.no_room + self.unwritten
 
 
 @dataclass(slots=True)
@@ -100,11 +65,12 @@ class Entry:
     """Whether the body was read to its end."""
     rows: list[dict[str, object]] = field(default_factory=list)
     """Records so far."""
-    status: int | None = None
-    """Of the answer; 499 where the client hung up before it."""
+    status: int = CLIENT_CLOSED
     ended: str | None = None
     """Who ended the answer early: ``client``, ``upstream`` or ``capture``."""
-    answer: Answer | None = None
+    answer: Answer = field(default_factory=Answer)
+    open: bool = True
+    """Whether it may still be recorded and nobody has asked for the record to be written."""
 
 
 Work = Callable[[Entry], None]
@@ -169,55 +135,58 @@ class Recorder:
         self._last = max(round(now, 3), round(self._last + 0.001, 3))
         return Entry(self._last, encoding)
 
-    def take(self, entry: Entry, data: bytes) -> bool:
-        """The next bytes of the body; False if it will not be recorded after all."""
-        if entry.held + len(data) > self.longest:
+    def take(self, entry: Entry, data: bytes) -> None:
+        """The next bytes of the body."""
+        size = entry.held + len(data)
+        if not entry.open:
+            return
+        if size > self.longest:
             self.counts.too_long += 1
-        elif not self._hold(len(data)):
+        elif not self._hold(entry, size, must_fit=True):
             self.counts.no_room += 1
         else:
-            entry.held += len(data)
             entry.parts.append(data)
-            return True
-        self._release(entry)
-        return False
+            return
+        self._drop(entry)
 
-    def body_done(self, entry: Entry) -> bool:
-        """The body has ended: cut it while the server works on it; False if it will not be recorded."""
-        entry.whole = True
-        return self._put(self._prepare, entry)
+    def body_done(self, entry: Entry) -> None:
+        """The body has ended: cut it while the server works on it."""
+        if entry.open:
+            entry.whole = True
+            self._put(self._prepare, entry)
 
-    def leave(self, entry: Entry) -> None:
+    def leave(self, entry: Entry, ended: str | None = None) -> None:
         """The answer has ended: write the record when there is time."""
-        self._put(self._finish, entry)
+        if entry.open:
+            entry.open, entry.ended = False, ended
+            self._put(self._finish, entry)
+
+    async def finish(self, entry: Entry) -> None:
+        """As :meth:`leave`, and wait until it is written, unless the thread is behind."""
+        if self._behind or not entry.open:
+            self.leave(entry)
+            return
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is gone
+                loop.call_soon_threadsafe(written.set)
+
+        entry.open = False
+        if self._put(self._finish, entry, tell):
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await written.wait()
+            except TimeoutError:
+                self._behind = True
 
     def _put(self, work: Work, entry: Entry, done: Callable[[], None] = lambda: None) -> bool:
         if self._jobs.qsize() > WAITING:
             self.counts.no_room += 1
-            self._release(entry)
+            self._drop(entry)
             return False
         self._jobs.put((work, entry, done))
         return True
-
-    async def finish(self, entry: Entry) -> None:
-        """As :meth:`leave`, and wait until it is written, unless the thread is behind."""
-        if self._behind:
-            self.leave(entry)
-            return
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-
-        def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone
-                loop.call_soon_threadsafe(_settle, done, True)
-
-        if not self._put(self._finish, entry, tell):
-            return
-        timer = loop.call_later(PATIENCE, functools.partial(_settle, done, False))
-        try:
-            self._behind = not await done
-        finally:
-            timer.cancel()
 
     def close(self, seconds: float) -> bool:
         """Write what waits; False if that took too long."""
@@ -225,18 +194,18 @@ class Recorder:
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    def _hold(self, size: int) -> bool:
-        with self._lock:
-            if size > self._room:
-                return False
-            self._room -= size
-            return True
+    def _drop(self, entry: Entry) -> None:
+        entry.open, entry.parts = False, []
+        self._hold(entry, 0)
 
-    def _release(self, entry: Entry, keep: int = 0) -> None:
+    def _hold(self, entry: Entry, size: int, *, must_fit: bool = False) -> bool:
+        """Let an entry count for ``size`` bytes of memory; False if they must fit and do not."""
         with self._lock:
-            self._room += entry.held - keep
-        entry.held = keep
-        entry.parts = []
+            if must_fit and size - entry.held > self._room:
+                return False
+            self._room += entry.held - size
+        entry.held = size
+        return True
 
     # In the thread.
 
@@ -247,7 +216,7 @@ class Recorder:
                 work(entry)
             except Exception as error:  # noqa: BLE001 (a bug costs a record, never the traffic)
                 self.counts.unwritten += 1
-                self._release(entry)
+                self._drop(entry)
                 self._complain(f"a request could not be recorded ({type(error).__name__})")
             done()
             if self._behind and self._jobs.empty():
@@ -258,8 +227,8 @@ class Recorder:
             entry.rows = self._rows(entry)
         except (Unusable, Skipped, ValueError, RecursionError, zlib.error):
             entry.rows = []
-        size = sum(_size(row) for row in entry.rows)
-        self._release(entry, size)
+        entry.parts = []
+        self._hold(entry, sum(map(_size, entry.rows)))
 
     def _rows(self, entry: Entry) -> list[dict[str, object]]:
         data = unpacked(b"".join(entry.parts), entry.encoding, self.longest)
@@ -302,9 +271,9 @@ class Recorder:
         counts = self.counts
         if not entry.whole or not entry.rows:
             counts.no_prompt += 1
-            self._release(entry)
+            self._hold(entry, 0)
             return
-        usage = entry.answer.usage() if entry.answer is not None else Usage()
+        usage = entry.answer.usage()
         single = len(entry.rows) == 1 and "prompts" not in entry.rows[0]
         facts: dict[str, object] = {"status": entry.status, "ended": entry.ended}
         if single:
@@ -315,7 +284,7 @@ class Recorder:
             }
         lines = [json.dumps(_joined(row, _present(facts))) + "\n" for row in entry.rows]
         data = "".join(lines).encode()
-        self._release(entry)
+        self._hold(entry, 0)
         try:
             self.log.write(data)
         except OSError as error:
@@ -326,7 +295,7 @@ class Recorder:
             )
             return
         counts.recorded += 1
-        failed = entry.status is not None and entry.status >= 400
+        failed = entry.status >= 400
         counts.failed += failed
         if not failed:
             counts.no_length += usage.output is None
@@ -343,11 +312,6 @@ class Recorder:
         if not self._told:
             self._told = True
             self._say(text)
-
-
-def _settle(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)
 
 
 def _size(row: dict[str, object]) -> int:
@@ -388,9 +352,9 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     Unusable
         On an encoding other than gzip and deflate, or more than ``limit`` bytes.
     """
-    if encoding in ("", "identity"):
+    if encoding in PLAIN:
         return data
-    if encoding not in ("gzip", "x-gzip", "deflate"):
+    if encoding not in PACKED:
         raise Unusable("an unknown encoding")
     inflate = zlib.decompressobj(47)
     out = inflate.decompress(data, limit)
