@@ -58,14 +58,21 @@ class BlockTrace:
                     total -= self.cost_upto[b]
         return total
 
+    def upto(self, b: int) -> tuple[int, int]:
+        """Size and cost of the path root..b; (0, 0) above a root (-1)."""
+        return (self.size_upto[b], self.cost_upto[b]) if b >= 0 else (0, 0)
+
+    def between(self, above: int, bottom: int) -> list[int]:
+        """Blocks below ``above`` (-1: from the root) down to ``bottom``, in this order."""
+        out: list[int] = []
+        while bottom != above:
+            out.append(bottom)
+            bottom = self.parent[bottom]
+        return out[::-1]
+
     def path(self, t: int) -> list[int]:
         """Blocks of request ``t``, root first."""
-        out: list[int] = []
-        b = self.terminal[t]
-        while b >= 0:
-            out.append(b)
-            b = self.parent[b]
-        return out[::-1]
+        return self.between(-1, self.terminal[t])
 
     def digest(self) -> str:
         """SHA-256 of the requests, blind to how the blocks are labelled.
@@ -230,7 +237,7 @@ class Grouped:
 def group_references(trace: BlockTrace) -> Grouped:
     """Groups, pinned sizes and the compulsory cost. Time: the number of references."""
     last = [-1] * len(trace.parent)
-    parent, cost_upto = trace.parent, trace.cost_upto
+    parent = trace.parent
     groups: list[Group] = []
     compulsory = 0
     for t, terminal in enumerate(trace.terminal):
@@ -242,7 +249,7 @@ def group_references(trace: BlockTrace) -> Grouped:
                 last[b] = t
                 b = parent[b]
             if s < 0:
-                compulsory += cost_upto[bottom] - (cost_upto[b] if b >= 0 else 0)
+                compulsory += trace.upto(bottom)[1] - trace.upto(b)[1]
             elif s < t - 1:
                 here.append(Group(s, t, b, bottom, hull_of(trace, b, bottom)))
         groups.extend(reversed(here))
@@ -259,16 +266,12 @@ def hull_of(trace: BlockTrace, above: int, bottom: int) -> tuple[tuple[int, int]
     >>> hull_of(trace, -1, 2)
     ((1, 5), (3, 9))
     """
-    size0 = trace.size_upto[above] if above >= 0 else 0
-    cost0 = trace.cost_upto[above] if above >= 0 else 0
+    size0, cost0 = trace.upto(above)
     # Built from the deep end up: `stack` holds the hull of the points seen, shallowest last.
     stack: list[tuple[int, int]] = []
-    b = bottom
-    while True:
-        if b == above:
-            x, y = 0, 0
-        else:
-            x, y = trace.size_upto[b] - size0, trace.cost_upto[b] - cost0
+    for b in [*reversed(trace.between(above, bottom)), above]:
+        size, cost = trace.upto(b)
+        x, y = size - size0, cost - cost0
         while len(stack) >= 2:
             (x1, y1), (x2, y2) = stack[-1], stack[-2]
             # Drop the middle point when it lies on or below the chord.
@@ -276,8 +279,5 @@ def hull_of(trace: BlockTrace, above: int, bottom: int) -> tuple[tuple[int, int]
                 break
             stack.pop()
         stack.append((x, y))
-        if b == above:
-            break
-        b = trace.parent[b]
     stack.reverse()
     return tuple(stack[1:])

@@ -243,11 +243,9 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
     groups, size_upto = grouped.groups, trace.size_upto
     accesses: dict[int, list[int]] = {g.above: [] for g in groups if g.above >= 0}
     for t in range(len(trace.terminal)):
-        b = trace.terminal[t]
-        while b >= 0:
+        for b in trace.path(t):
             if b in accesses:
                 accesses[b].append(t)
-            b = trace.parent[b]
     ending: dict[int, list[int]] = {}
     for i, g in enumerate(groups):
         ending.setdefault(g.end, []).append(i)
@@ -264,13 +262,16 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
             k = next(
                 k for k in ending[times[j + 1]] if size_upto[groups[k].bottom] >= size_upto[g.above]
             )
-            top = groups[k].above
             out.append(
                 _DependencyRow(
                     child=i,
                     parent_group=k,
-                    parent_size=size_upto[g.above] - (size_upto[top] if top >= 0 else 0),
-                    link=Link(child=g.end, block=_first(trace, g), parent_end=times[j + 1]),
+                    parent_size=size_upto[g.above] - trace.upto(groups[k].above)[0],
+                    link=Link(
+                        child=g.end,
+                        block=trace.between(g.above, g.bottom)[0],
+                        parent_end=times[j + 1],
+                    ),
                 )
             )
             if len(out) == MOST_LINKS:
@@ -278,25 +279,13 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
     return out
 
 
-def _first(trace: BlockTrace, group: Group) -> int:
-    b = group.bottom
-    while trace.parent[b] != group.above:
-        b = trace.parent[b]
-    return b
-
-
 def _cut(trace: BlockTrace, group: Group, sizes: set[int]) -> list[tuple[int, int]]:
     """Pieces of a group that end at the given prefix sizes, each split at its own hull."""
-    base = trace.size_upto[group.above] if group.above >= 0 else 0
-    marks = [group.bottom]
-    b = trace.parent[group.bottom]
-    while b != group.above:
-        if trace.size_upto[b] - base in sizes:
-            marks.append(b)
-        b = trace.parent[b]
+    base = trace.upto(group.above)[0]
     out: list[tuple[int, int]] = []
     above = group.above
-    for mark in reversed(marks):
-        out.extend(steps(hull_of(trace, above, mark)))
-        above = mark
+    for b in trace.between(group.above, group.bottom):
+        if b == group.bottom or trace.size_upto[b] - base in sizes:
+            out.extend(steps(hull_of(trace, above, b)))
+            above = b
     return out
