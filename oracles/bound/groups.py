@@ -43,21 +43,6 @@ class BlockTrace:
     cumulative: tuple[int, ...] | None
     """The exact cost by depth the trace was built with, or None when it came from an instance."""
 
-    @property
-    def compulsory(self) -> int:
-        """Cost of every touched block once, in units."""
-        touched = bytearray(len(self.parent))
-        total = 0
-        for end in self.terminal:
-            b = end
-            while b >= 0 and not touched[b]:
-                touched[b] = 1
-                total += self.cost_upto[b]
-                b = self.parent[b]
-                if b >= 0:
-                    total -= self.cost_upto[b]
-        return total
-
     def upto(self, b: int) -> tuple[int, int]:
         """Size and cost of the path root..b; (0, 0) above a root (-1)."""
         return (self.size_upto[b], self.cost_upto[b]) if b >= 0 else (0, 0)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -56,18 +56,20 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """Solution of the linear program."""
+    """Solution of a chain program, or of the linear program of a whole trace."""
 
     kept: list[float]
-    """Size kept of every group, in the order of the groups given."""
+    """Size kept of every span or group, in the order of those given."""
     prices: list[float]
     """Of a unit of capacity at every request, in cost per size; never negative."""
-    links: list[tuple[Link, float]]
-    """Prices of A2 or A3 rows that are not zero."""
+    duals: list[float]
+    """Of every row."""
     saved: float
     """Objective: value of what is kept."""
     solver: str
     """Which solver, through what."""
+    links: tuple[tuple[Link, float], ...] = ()
+    """Prices of A2 or A3 rows that are not zero."""
 
 
 def relax(
@@ -119,17 +121,8 @@ def relax(
         at = list(accumulate(sizes)).index(row.parent_size)
         placed.append((row.link, chain.fraction_row((row.child, 0), (row.parent_group, at))))
     answer = chain.solve(solver)
-    return Relaxation(
-        kept=answer.kept,
-        prices=answer.prices,
-        links=[
-            (link, price)
-            for link, row_index in placed
-            if (price := max(0.0, -answer.duals[row_index])) > 1e-9
-        ],
-        saved=answer.saved,
-        solver=answer.solver,
-    )
+    links = ((link, max(0.0, -answer.duals[row_index])) for link, row_index in placed)
+    return replace(answer, links=tuple((link, price) for link, price in links if price > 1e-9))
 
 
 def require_room(pinned: Sequence[int], capacity: int) -> None:
@@ -145,17 +138,6 @@ def require_room(pinned: Sequence[int], capacity: int) -> None:
 def steps(hull: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Hull vertices as consecutive pieces ``(size, value)`` of falling value per size."""
     return [(n - x, value - y) for (x, y), (n, value) in pairwise([(0, 0), *hull])]
-
-
-@dataclass(frozen=True, slots=True)
-class ChainAnswer:
-    """Solution of a chain: size kept of every span, prices of room, row duals, value saved."""
-
-    kept: list[float]
-    prices: list[float]
-    duals: list[float]
-    saved: float
-    solver: str
 
 
 class Chain:
@@ -207,10 +189,10 @@ class Chain:
         n, m = self.pieces[low[0]][low[1]][0], self.pieces[high[0]][high[1]][0]
         return self.program.row([(a, 1.0 / n), (b, -1.0 / m)], "<=", 0.0)
 
-    def solve(self, solver: str | None) -> ChainAnswer:
+    def solve(self, solver: str | None) -> Relaxation:
         """Solve it to optimality; raises :class:`SolverError` otherwise."""
         if not self.program.cost:
-            return ChainAnswer([], [], [], 0.0, "none needed")
+            return Relaxation([], [], [], 0.0, "none needed")
         solution = solve(self.program, solver)
         if not solution.proved:
             raise SolverError(f"{solution.solver}: stopped before the optimum")
@@ -219,7 +201,7 @@ class Chain:
             for columns, parts in zip(self.columns, self.pieces, strict=True)
             for c, (n, v) in zip(columns, parts, strict=True)
         )
-        return ChainAnswer(
+        return Relaxation(
             kept=[sum(solution.values[c] for c in columns) for columns in self.columns],
             prices=[max(0.0, -solution.reduced[c] * self.scale) for c in self.held],
             duals=[d * self.scale for d in solution.duals],

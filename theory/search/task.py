@@ -88,9 +88,15 @@ class Task:
     h: int
     max_requests: int
     tie: Tie = "lru"
+    """Tie-break of the transcription."""
     cycle: bool = False
+    """Look for request cycles, repeated forever, of at most so many requests. The search sees only
+    what `find.cycle_scope` says; "unsat" is to be read with these limits. The means of a witness
+    are exact."""
     ratio: Number | None = None
+    """Exceed this, at least 1, instead of ``k/(k-h+1)``."""
     falling: bool = False
+    """Only costs per size that never rise from root to leaf: the safe sub-case of Landlord."""
 
     @property
     def limit(self) -> Fraction:
