@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeGuard
 
 Number = int | Fraction
 
@@ -129,7 +130,7 @@ class Instance:
         return frozenset(u for v in set(self.requests) for u in self.path(v))
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Whether this is an ``int`` and no ``bool``."""
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -148,7 +149,7 @@ def parse_number(value: object, where: str) -> Number:
     >>> parse_number("-6/4", "cost")
     Fraction(-3, 2)
     """
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_integer(value):
         return _short(value, where)
     if isinstance(value, Fraction):
         return value
@@ -210,7 +211,7 @@ def instance_from_mapping(data: Mapping[str, object]) -> Instance:
 
 
 def _integer(value: object, where: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_integer(value):
         return _short(value, where)
     raise InstanceError(f"{where} = {value!r}: expected an integer")
 

@@ -129,12 +129,6 @@ def evaluate(trace: BlockTrace, grouped: Grouped, capacity: int, prices: Prices)
     return Fraction(total, d)
 
 
-def exact_bound(trace: BlockTrace, certified: Certified) -> int:
-    """The bound in the caller's cost unit, rounded up: costs are integers, so the optimum is."""
-    value = certified.bound * trace.unit
-    return -(-value.numerator // value.denominator)
-
-
 def to_json(
     trace: BlockTrace,
     capacity: int,
@@ -173,7 +167,7 @@ def to_json(
             "cumulative": list(trace.cumulative),
         },
         "policy_class": certified.policy_class,
-        "lower_bound": exact_bound(trace, certified),
+        "lower_bound": trace.in_cost(certified.bound),
         # A price counts unit / denominator of cost for one block of room during one request.
         "unit": int(trace.unit),
         "denominator": prices.denominator,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
+from math import ceil, gcd, lcm
 
 from cache_worthy.oracles.schedule import OracleError
 from cache_worthy.theory.instance import Instance
@@ -58,6 +58,10 @@ class BlockTrace:
     def path(self, t: int) -> list[int]:
         """Blocks of request ``t``, root first."""
         return self.between(-1, self.terminal[t])
+
+    def in_cost(self, units: Fraction | int) -> int:
+        """In the caller's unit of cost, rounded up: costs are integers, so an optimum is."""
+        return ceil(units * self.unit)
 
     def digest(self) -> str:
         """SHA-256 of the requests, blind to how the blocks are labelled.

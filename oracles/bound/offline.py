@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cache_worthy.oracles.bound.certificate import Certified, certify, exact_bound
+from cache_worthy.oracles.bound.certificate import Certified, certify
 from cache_worthy.oracles.bound.clairvoyant import round_relaxation, tree_belady
 from cache_worthy.oracles.bound.groups import BlockTrace, Grouped, group_references
 from cache_worthy.oracles.bound.lp import Chain, Link, Rows, relax, require_room, steps
@@ -117,12 +117,6 @@ def offline_bound(
     return search.bound()
 
 
-def _in_cost(trace: BlockTrace, units: int) -> int:
-    """Whole numbers where the costs were; an instance with fractions is asked through units."""
-    value = units * trace.unit
-    return -(-value.numerator // value.denominator)
-
-
 class _Search:
     """The best certificate and the cheapest schedule so far, and the prices being worked on."""
 
@@ -167,10 +161,10 @@ class _Search:
             raise KeyboardInterrupt  # before there was anything to keep
         return Bound(
             capacity=self.capacity,
-            compulsory=_in_cost(self.trace, self.grouped.compulsory),
-            lower=exact_bound(self.trace, self.best),
-            belady=_in_cost(self.trace, self.belady),
-            feasible=_in_cost(self.trace, self.feasible),
+            compulsory=self.trace.in_cost(self.grouped.compulsory),
+            lower=self.trace.in_cost(self.best.bound),
+            belady=self.trace.in_cost(self.belady),
+            feasible=self.trace.in_cost(self.feasible),
             certified=self.best,
             solver=self.solver,
             interrupted=self.interrupted,
