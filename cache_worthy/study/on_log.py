@@ -61,16 +61,7 @@ def measure_log(
     skips = [s.cached_tokens for s in rounds[0]]
     sizes = {"block_size": BLOCK_SIZE, "pool_blocks": pool}
     expected = simulated.predicted_skips(requests, rounds[0], **sizes)
-    points = [
-        LogPoint(
-            request=number,
-            prompt_tokens=one[0].prompt_tokens,
-            cached_tokens=one[0].cached_tokens,
-            predicted_flops=STUDY_MODEL.segment(one[0].cached_tokens, one[0].prompt_tokens),
-            prefill_s=median(s.prefill_seconds for s in one),
-        )
-        for number, one in zip(prompts, zip(*rounds, strict=True), strict=True)
-    ]
+    points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
     return LogStudy(
         source=log.source,
         sha256=log.sha256,
@@ -122,6 +113,17 @@ def _serve(
         rounds.append(served)
         evicted = engine.pool.evictions
     return rounds, evicted
+
+
+def _point(number: int, repeats: Sequence[Served]) -> LogPoint:
+    first = repeats[0]
+    return LogPoint(
+        request=number,
+        prompt_tokens=first.prompt_tokens,
+        cached_tokens=first.cached_tokens,
+        predicted_flops=STUDY_MODEL.segment(first.cached_tokens, first.prompt_tokens),
+        prefill_s=median(s.prefill_seconds for s in repeats),
+    )
 
 
 def _require_affordable(source: str, lengths: Sequence[int], repeats: int) -> None:
