@@ -27,23 +27,15 @@ from cache_worthy.theory.instance import Instance, Number
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """An oracle and how its answer relates to the optimum.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"exact", "lower", "upper"}
-        Equal to the optimum, never above it, or the cost of a feasible schedule.
-    answer : callable
-        Takes an instance and a capacity.
-    domain : {"any", "flat unit"}
-        Which instances it answers.
-    """
+    """An oracle and how its answer relates to the optimum."""
 
     name: str
     kind: Literal["exact", "lower", "upper"]
+    """Equal to the optimum, never above it, or the cost of a feasible schedule."""
     answer: Callable[[Instance, int], Number]
+    """Takes an instance and a capacity."""
     domain: Literal["any", "flat unit"] = "any"
+    """Which instances it answers."""
 
 
 def certified_lower(

@@ -22,20 +22,14 @@ class ScheduleError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Cache contents over time.
-
-    Parameters
-    ----------
-    cost : int or Fraction
-        Total price of all loads, starting from the empty cache.
-    states : tuple of frozenset of int
-        ``states[t]`` holds the resident nodes right after request ``t`` was served (the requested
-        path included). What ``states[t]`` lacks of ``states[t - 1]`` was evicted before the loads
-        of request ``t``; what it has more was loaded by request ``t``.
-    """
+    """Cache contents over time."""
 
     cost: Number
+    """Total price of all loads, starting from the empty cache."""
     states: tuple[frozenset[int], ...]
+    """``states[t]`` holds the resident nodes right after request ``t`` was served (the requested
+    path included). What ``states[t]`` lacks of ``states[t - 1]`` was evicted before the loads of
+    request ``t``; what it has more was loaded by request ``t``."""
 
 
 def require_capacity(instance: Instance, capacity: int) -> None:

@@ -54,25 +54,18 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What a solver returned.
-
-    Parameters
-    ----------
-    values, reduced : list of float
-        Of every column: the value, and the reduced cost (linear programs only).
-    duals : list of float
-        Of every row (linear programs only).
-    proved : bool
-        True only when the solver says it proved optimality, not when it stopped at a limit.
-    solver : str
-        Name and PuLP's version.
-    """
+    """What a solver returned."""
 
     values: list[float]
+    """Of every column."""
     reduced: list[float]
+    """Reduced cost of every column (linear programs only)."""
     duals: list[float]
+    """Of every row (linear programs only)."""
     proved: bool
+    """True only when the solver says it proved optimality, not when it stopped at a limit."""
     solver: str
+    """Name and PuLP's version."""
 
 
 def available() -> tuple[str, ...]:

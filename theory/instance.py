@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeGuard
 
 Number = int | Fraction
 
@@ -26,18 +27,6 @@ class InstanceError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Instance:
     """A dependency-constrained caching instance ``(F, size, cost, sigma)``.
-
-    Parameters
-    ----------
-    parent : tuple of (int or None)
-        ``parent[v]`` is the node that must be resident for ``v`` to be; ``None`` for a root.
-        Any order of nodes is allowed, cycles are not.
-    size : tuple of int
-        Positive integers, in the unit of the capacity.
-    cost : tuple of (int or Fraction)
-        Non-negative; the price of loading ``v`` while its ancestors are resident.
-    requests : tuple of int
-        The requested nodes in order. A request to ``v`` needs the whole path root..v.
 
     Raises
     ------
@@ -56,9 +45,14 @@ class Instance:
     """
 
     parent: tuple[int | None, ...]
+    """``parent[v]`` is the node that must be resident for ``v`` to be; ``None`` for a root. Any
+    order of nodes is allowed, cycles are not."""
     size: tuple[int, ...]
+    """Positive integers, in the unit of the capacity."""
     cost: tuple[Number, ...]
+    """Non-negative; the price of loading ``v`` while its ancestors are resident."""
     requests: tuple[int, ...]
+    """The requested nodes in order. A request to ``v`` needs the whole path root..v."""
 
     def __post_init__(self) -> None:
         n = len(self.parent)
@@ -136,7 +130,7 @@ class Instance:
         return frozenset(u for v in set(self.requests) for u in self.path(v))
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Whether this is an ``int`` and no ``bool``."""
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -155,7 +149,7 @@ def parse_number(value: object, where: str) -> Number:
     >>> parse_number("-6/4", "cost")
     Fraction(-3, 2)
     """
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_integer(value):
         return _short(value, where)
     if isinstance(value, Fraction):
         return value
@@ -217,7 +211,7 @@ def instance_from_mapping(data: Mapping[str, object]) -> Instance:
 
 
 def _integer(value: object, where: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_integer(value):
         return _short(value, where)
     raise InstanceError(f"{where} = {value!r}: expected an integer")
 

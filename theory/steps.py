@@ -305,23 +305,15 @@ class Transcription(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One exact run over ``instance.requests``.
-
-    Attributes
-    ----------
-    cost : int or Fraction
-        Total load cost from an empty cache.
-    evictions : int
-    request_costs : tuple of (int or Fraction)
-        What every request paid.
-    events : tuple of tuple of Event
-        The events of every request, or ``()`` unless they were kept.
-    """
+    """One exact run over ``instance.requests``."""
 
     cost: Number
+    """Total load cost from an empty cache."""
     evictions: int
     request_costs: tuple[Number, ...]
+    """What every request paid."""
     events: tuple[tuple[Event, ...], ...] = ()
+    """The events of every request, or ``()`` unless they were kept."""
 
     @property
     def vacuous(self) -> bool:

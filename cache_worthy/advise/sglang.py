@@ -21,7 +21,8 @@ def server_of(context: Context) -> Server:
 
 def offers(context: Context) -> list[Offer]:
     """Options of its command line, the default first."""
-    from cache_worthy.sim.sglang import PagedLog, replay_sglang
+    from cache_worthy.sim.sglang.log import PagedLog
+    from cache_worthy.sim.sglang.replay import replay_sglang
 
     server, tokens = server_of(context), context.log.block_tokens
     priorities = RequestTable.of(context.log.requests).priorities
@@ -54,13 +55,13 @@ def offers(context: Context) -> list[Offer]:
         offer(
             "tlru",
             "meant for tail latency: threshold is the median of new tokens in a prompt",
-            threshold=_median_growth(log.prompts) * tokens,
+            threshold=_median_growth([r.prompt for r in log.requests]) * tokens,
         ),
         offer(
             "priority",
             "with the priorities of this log; --enable-priority-scheduling, without which the "
             "server ignores them, also reorders the requests that wait"
-            if len(set(log.priorities)) > 1
+            if len(set(priorities)) > 1
             else "no two priorities in this log: acts as lru",
         ),
     ]

@@ -3,8 +3,8 @@
 ``server`` runs ``proxy`` (an ASGI application on uvicorn with an aiohttp client), which hands each
 request to ``recorder``: one thread that turns bodies into blocks by the code that reads logs, and
 writes them to a ``logfile``. ``usage`` reads the token counts in answers; ``advice`` runs the advisor
-during the run and prints its short answer; ``addresses`` and ``key`` read what a run is given;
-``summary`` says what it did.
+during the run and prints its short answer; ``given`` reads what a run is given; ``counts`` says what
+it did.
 
 Rank of evidence: differential. The analysis of a recorded log is held, field by field, with that
 of the same bodies given as a log, and the bytes that arrived with those that were sent

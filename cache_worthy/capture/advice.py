@@ -35,8 +35,6 @@ class Advisor:
         Further arguments of ``analyze``.
     show, say : callable
         Take the answer, and what went wrong; called in this object's thread.
-    rest : float
-        Rest after an analysis, as a multiple of its duration.
     """
 
     def __init__(
@@ -47,11 +45,10 @@ class Advisor:
         options: Sequence[str],
         show: Callable[[str], None],
         say: Callable[[str], None],
-        rest: float = REST,
     ) -> None:
         self._every, self._files, self._options = every, files, options
-        self._show, self._say, self._rest = show, say, rest
-        self._count = self._next = 0
+        self._show, self._say = show, say
+        self._count = 0
         self._next = every
         self._due, self._stop = threading.Event(), threading.Event()
         self._child: subprocess.Popen[str] | None = None
@@ -83,7 +80,7 @@ class Advisor:
             self._due.clear()
             began = time.monotonic()
             self._analyze(self._count)
-            if self._stop.wait(self._rest * (time.monotonic() - began)):
+            if self._stop.wait(REST * (time.monotonic() - began)):
                 return
 
     def _analyze(self, count: int) -> None:

@@ -17,12 +17,14 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import yarl
 
-from cache_worthy.capture.recorder import ENDPOINTS, Entry, Recorder
+from cache_worthy.capture.counts import ENDPOINTS
+from cache_worthy.capture.recorder import Recorder
 from cache_worthy.capture.usage import Answer
 
 Message = MutableMapping[str, Any]
@@ -42,9 +44,6 @@ CONNECT_SECONDS = 30.0
 
 DRAIN_SECONDS = 2.0
 
-CLIENT_CLOSED = 499
-"""Status of a record whose client hung up before there was an answer, as nginx writes it."""
-
 
 def open_session() -> aiohttp.ClientSession:
     """A client that adds nothing, decodes nothing, follows nothing and never times an answer out."""
@@ -59,30 +58,16 @@ def open_session() -> aiohttp.ClientSession:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Proxy:
-    """The application.
+    """The application."""
 
-    Parameters
-    ----------
-    upstream : str
-        ``scheme://host:port`` and perhaps a path, which goes before that of every request.
-    recorder : Recorder
-    session : aiohttp.ClientSession
-    trace : callable or None
-        Takes a line a request (method, path, status, milliseconds, bytes); must not block.
-    """
-
-    def __init__(
-        self,
-        upstream: str,
-        recorder: Recorder,
-        session: aiohttp.ClientSession,
-        trace: Callable[[str], None] | None = None,
-    ) -> None:
-        self.upstream = upstream.rstrip("/")
-        self.recorder = recorder
-        self.session = session
-        self.trace = trace
+    upstream: str
+    """``scheme://host:port`` and perhaps a path, which goes before that of every request."""
+    recorder: Recorder
+    session: aiohttp.ClientSession
+    trace: Callable[[str], None] | None = None
+    """Takes one line per request (method, path, status, milliseconds, bytes); must not block."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -98,17 +83,16 @@ class _Exchange:
     """One request and its answer."""
 
     def __init__(self, proxy: Proxy, scope: Message, *, receive: Receive, send: Send) -> None:
-        self.proxy, self.scope = proxy, scope
+        self.proxy, self.recorder, self.scope = proxy, proxy.recorder, scope
         self.receive, self.send = receive, send
         self.task = asyncio.current_task()
         self.watcher: asyncio.Task[None] | None = None
         self.headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         self.gone = False
         self.complete = False
-        self.recorded = False
-        self.entry: Entry | None = None
+        encoding = self._header(b"content-encoding").decode("latin-1").strip().lower()
+        self.entry = self.recorder.begin(encoding)
         self.begun = time.monotonic()
-        self.status = 0
         self.sent = 0
 
     def _header(self, name: bytes) -> bytes:
@@ -124,10 +108,9 @@ class _Exchange:
     async def run(self) -> None:
         """Pass the request on, and its answer back; record it."""
         path = self._path()
-        if self.scope["method"] == "POST" and path.decode("latin-1").endswith(ENDPOINTS):
-            encoding = self._header(b"content-encoding").decode("latin-1").strip().lower()
-            self.entry = self.proxy.recorder.begin(encoding)
-        ended = "capture"
+        prompt = self.scope["method"] == "POST" and path.decode("latin-1").endswith(ENDPOINTS)
+        self.entry.open = prompt
+        ended: str | None = "capture"
         try:
             ended = await self._forward()
         except asyncio.CancelledError:
@@ -139,27 +122,24 @@ class _Exchange:
         finally:
             if self.watcher is not None:
                 self.watcher.cancel()
-            if not self.recorded and self.entry is not None:
-                done = self.entry.answer is not None and self.entry.answer.ended
-                self._mark(None if done else ended)
-                self.proxy.recorder.leave(self.entry)
+            self.recorder.leave(self.entry, None if self.entry.answer.ended else ended)
             if self.proxy.trace is not None:
                 took = 1000 * (time.monotonic() - self.begun)
                 where = path.decode("latin-1").encode("ascii", "backslashreplace").decode()
                 self.proxy.trace(
-                    f"{self.scope['method']} {where} {self.status or CLIENT_CLOSED} "
+                    f"{self.scope['method']} {where} {self.entry.status} "
                     f"{took:.1f} ms {self.sent} bytes" + (f", ended by {ended}" if ended else "")
                 )
         if ended == "upstream":
             raise BrokenOff
 
-    async def _forward(self) -> str:
-        """The whole exchange; who ended it early, or ""."""
+    async def _forward(self) -> str | None:
+        """The whole exchange; who ended it early, or None."""
         refusal = self._refusal()
         if refusal is not None:
-            self.entry = None
+            self.entry.open = False
             await self._say(*refusal)
-            return ""
+            return None
         try:
             response = await self._request()
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -167,7 +147,7 @@ class _Exchange:
                 return "client"
             await self._read_rest()
             await self._say(*_failure(error, self.proxy.upstream))
-            return "client" if self.gone else ""
+            return "client" if self.gone else None
         try:
             await self._answer(response)
         except (aiohttp.ClientError, OSError):
@@ -177,7 +157,7 @@ class _Exchange:
                 response.release()
             else:
                 response.close()
-        return ""
+        return None
 
     def _refusal(self) -> tuple[int, str] | None:
         """Why a request cannot be passed on, as status and text."""
@@ -223,8 +203,7 @@ class _Exchange:
                 raise ConnectionResetError("the client hung up")
             data = message.get("body", b"")
             if data:
-                if self.entry is not None and not self.proxy.recorder.take(self.entry, data):
-                    self.entry = None
+                self.recorder.take(self.entry, data)
                 yield data
             if not message.get("more_body"):
                 break
@@ -241,8 +220,7 @@ class _Exchange:
                     pass
 
     def _body_done(self) -> None:
-        if self.entry is not None and not self.proxy.recorder.body_done(self.entry):
-            self.entry = None
+        self.recorder.body_done(self.entry)
         self.watcher = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -256,70 +234,42 @@ class _Exchange:
     async def _answer(self, response: aiohttp.ClientResponse) -> None:
         drop = HOP_BY_HOP | _named([(n.lower(), v) for n, v in response.raw_headers])
         headers = [(n, v) for n, v in response.raw_headers if n.lower() not in drop]
-        self.status = response.status
         find = {n.lower(): v for n, v in headers}
-        if self.entry is not None:
-            self.entry.status = response.status
+        if self.entry.open:
             self.entry.answer = Answer(
-                find.get(b"content-type", b""),
-                find.get(b"content-encoding", b""),
+                find.get(b"content-type", b""), find.get(b"content-encoding", b"")
             )
         length = find.get(b"content-length")
         left = int(length) if length is not None and length.isdigit() else None
-        await self.send(
-            {"type": "http.response.start", "status": response.status, "headers": headers}
-        )
+        await self._start(response.status, headers)
         async for data in response.content.iter_any():
-            if self.entry is not None and self.entry.answer is not None:
-                self.entry.answer.feed(data)
+            self.entry.answer.feed(data)
             if left is not None:
                 left -= len(data)
                 if left == 0:  # the client will see the end: the record goes first
-                    await self._record()
+                    await self.recorder.finish(self.entry)
             await self.send({"type": "http.response.body", "body": data, "more_body": True})
             self.sent += len(data)
-        await self._end()
+        await self._end(b"")
 
-    async def _end(self) -> None:
-        await self._record()
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.entry.status = status
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def _end(self, data: bytes) -> None:
+        await self.recorder.finish(self.entry)
         self.complete = True
+        self.sent += len(data)
         with contextlib.suppress(RuntimeError):  # 304 with a length: all that belongs to it is sent
-            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _mark(self, ended: str | None) -> None:
-        if self.entry is not None:
-            self.entry.ended = ended or None
-            if self.entry.status is None:
-                self.entry.status = CLIENT_CLOSED
-        self.recorded = True
-
-    async def _record(self) -> None:
-        if not self.recorded and self.entry is not None:
-            self._mark(None)
-            await self.proxy.recorder.finish(self.entry)
+            await self.send({"type": "http.response.body", "body": data, "more_body": False})
 
     async def _say(self, status: int, text: str) -> None:
         """An answer of the proxy's own, in the shape that client libraries show."""
         error = {"message": f"cache-worthy capture: {text}", "type": "proxy_error", "code": status}
         data = json.dumps({"error": error}).encode() + b"\n"
-        self.status = status
-        if self.entry is not None:
-            self.entry.status = status
-        await self.send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (b"content-type", b"application/json"),
-                    (b"content-length", str(len(data)).encode()),
-                    (b"connection", b"close"),
-                ],
-            }
-        )
-        await self._record()
-        self.sent += len(data)
-        self.complete = True
-        await self.send({"type": "http.response.body", "body": data, "more_body": False})
+        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        await self._start(status, [*headers, (b"content-length", str(len(data)).encode())])
+        await self._end(data)
 
 
 def _named(headers: list[tuple[bytes, bytes]]) -> set[bytes]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import json
 import queue
 import sys
@@ -21,16 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from cache_worthy.capture.counts import Counts
 from cache_worthy.capture.logfile import LogFile
-from cache_worthy.capture.usage import Answer, Usage
+from cache_worthy.capture.usage import PACKED, PLAIN, Answer
 from cache_worthy.logs.blocks import Cutter, rekeyed
 from cache_worthy.logs.body import body_field, prompts
 from cache_worthy.logs.json_text import parse_line
 from cache_worthy.logs.prompts import Prompt, Skipped, Unusable, label
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
-
-ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages")
-"""Ends of the paths whose POST bodies are prompts; everything else is only passed on."""
 
 KEPT = (
     "model", "system", "instructions", "tools", "functions", "messages", "prompt", "input", "n",
@@ -44,85 +41,36 @@ SECRET_KEYS = ("authorization", "headers", "api_key", "server_url")
 WAITING = 10_000
 """Jobs that may wait for the thread."""
 
+CLIENT_CLOSED = 499
+"""Status of a record whose client hung up before there was an answer, as nginx writes it."""
+
 PATIENCE = 0.25
 """Seconds that the end of a response waits for its record, once; then no more until the thread has
 caught up."""
 
 
 @dataclass(slots=True)
-class Counts:
-    """What became of the requests.
-
-    Attributes
-    ----------
-    passed : int
-        Requests passed on, recorded or not.
-    recorded, failed : int
-        Records written; those of them marked as failed.
-    too_long, no_room, no_prompt, unwritten : int
-        Prompts not recorded: over the body limit, while the memory for records was full, without
-        a prompt that can be read, because the log could not be written.
-    no_length : int
-        Recorded answers whose length the server did not say.
-    prompt_tokens, cached_tokens : int
-        As servers reported them, over the records that have both.
-    counted_tokens, cut_tokens : int
-        Prompt tokens by the server and by this tool, over the records that have both.
-    """
-
-    passed: int = 0
-    recorded: int = 0
-    failed: int = 0
-    too_long: int = 0
-    no_room: int = 0
-    no_prompt: int = 0
-    unwritten: int = 0
-    no_length: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    counted_tokens: int = 0
-    cut_tokens: int = 0
-
-    @property
-    def lost(self) -> int:
-        """Prompts that should be in the log and are not."""
-        return self.no_room + self.unwritten
-
-
-@dataclass(slots=True)
 class Entry:
-    """One request on its way into the log.
-
-    Attributes
-    ----------
-    time : float
-        Arrival, in milliseconds since 1970; strictly increasing.
-    encoding : str
-        Content-Encoding of the body.
-    parts : list of bytes
-        The body, until it has been cut.
-    held : int
-        Bytes of memory that count against the budget.
-    whole : bool
-        Whether the body was read to its end.
-    rows : list of dict
-        Records so far.
-    status : int or None
-        Of the answer; 499 where the client hung up before it.
-    ended : str or None
-        Who ended the answer early: ``client``, ``upstream`` or ``capture``.
-    answer : Answer or None
-    """
+    """One request on its way into the log."""
 
     time: float
+    """Arrival, in milliseconds since 1970; strictly increasing."""
     encoding: str
+    """Content-Encoding of the body."""
     parts: list[bytes] = field(default_factory=list)
+    """The body, until it has been cut."""
     held: int = 0
+    """Bytes of memory that count against the budget."""
     whole: bool = False
+    """Whether the body was read to its end."""
     rows: list[dict[str, object]] = field(default_factory=list)
-    status: int | None = None
+    """Records so far."""
+    status: int = CLIENT_CLOSED
     ended: str | None = None
-    answer: Answer | None = None
+    """Who ended the answer early: ``client``, ``upstream`` or ``capture``."""
+    answer: Answer = field(default_factory=Answer)
+    open: bool = True
+    """Whether it may still be recorded and nobody has asked for the record to be written."""
 
 
 Work = Callable[[Entry], None]
@@ -187,55 +135,58 @@ class Recorder:
         self._last = max(round(now, 3), round(self._last + 0.001, 3))
         return Entry(self._last, encoding)
 
-    def take(self, entry: Entry, data: bytes) -> bool:
-        """The next bytes of the body; False if it will not be recorded after all."""
-        if entry.held + len(data) > self.longest:
+    def take(self, entry: Entry, data: bytes) -> None:
+        """The next bytes of the body."""
+        size = entry.held + len(data)
+        if not entry.open:
+            return
+        if size > self.longest:
             self.counts.too_long += 1
-        elif not self._hold(len(data)):
+        elif not self._hold(entry, size, must_fit=True):
             self.counts.no_room += 1
         else:
-            entry.held += len(data)
             entry.parts.append(data)
-            return True
-        self._release(entry)
-        return False
+            return
+        self._drop(entry)
 
-    def body_done(self, entry: Entry) -> bool:
-        """The body has ended: cut it while the server works on it; False if it will not be recorded."""
-        entry.whole = True
-        return self._put(self._prepare, entry)
+    def body_done(self, entry: Entry) -> None:
+        """The body has ended: cut it while the server works on it."""
+        if entry.open:
+            entry.whole = True
+            self._put(self._prepare, entry)
 
-    def leave(self, entry: Entry) -> None:
+    def leave(self, entry: Entry, ended: str | None = None) -> None:
         """The answer has ended: write the record when there is time."""
-        self._put(self._finish, entry)
+        if entry.open:
+            entry.open, entry.ended = False, ended
+            self._put(self._finish, entry)
+
+    async def finish(self, entry: Entry) -> None:
+        """As :meth:`leave`, and wait until it is written, unless the thread is behind."""
+        if self._behind or not entry.open:
+            self.leave(entry)
+            return
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is gone
+                loop.call_soon_threadsafe(written.set)
+
+        entry.open = False
+        if self._put(self._finish, entry, tell):
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await written.wait()
+            except TimeoutError:
+                self._behind = True
 
     def _put(self, work: Work, entry: Entry, done: Callable[[], None] = lambda: None) -> bool:
         if self._jobs.qsize() > WAITING:
             self.counts.no_room += 1
-            self._release(entry)
+            self._drop(entry)
             return False
         self._jobs.put((work, entry, done))
         return True
-
-    async def finish(self, entry: Entry) -> None:
-        """As :meth:`leave`, and wait until it is written, unless the thread is behind."""
-        if self._behind:
-            self.leave(entry)
-            return
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-
-        def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone
-                loop.call_soon_threadsafe(_settle, done, True)
-
-        if not self._put(self._finish, entry, tell):
-            return
-        timer = loop.call_later(PATIENCE, functools.partial(_settle, done, False))
-        try:
-            self._behind = not await done
-        finally:
-            timer.cancel()
 
     def close(self, seconds: float) -> bool:
         """Write what waits; False if that took too long."""
@@ -243,18 +194,18 @@ class Recorder:
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    def _hold(self, size: int) -> bool:
-        with self._lock:
-            if size > self._room:
-                return False
-            self._room -= size
-            return True
+    def _drop(self, entry: Entry) -> None:
+        entry.open, entry.parts = False, []
+        self._hold(entry, 0)
 
-    def _release(self, entry: Entry, keep: int = 0) -> None:
+    def _hold(self, entry: Entry, size: int, *, must_fit: bool = False) -> bool:
+        """Let an entry count for ``size`` bytes of memory; False if they must fit and do not."""
         with self._lock:
-            self._room += entry.held - keep
-        entry.held = keep
-        entry.parts = []
+            if must_fit and size - entry.held > self._room:
+                return False
+            self._room += entry.held - size
+        entry.held = size
+        return True
 
     # In the thread.
 
@@ -265,7 +216,7 @@ class Recorder:
                 work(entry)
             except Exception as error:  # noqa: BLE001 (a bug costs a record, never the traffic)
                 self.counts.unwritten += 1
-                self._release(entry)
+                self._drop(entry)
                 self._complain(f"a request could not be recorded ({type(error).__name__})")
             done()
             if self._behind and self._jobs.empty():
@@ -276,8 +227,8 @@ class Recorder:
             entry.rows = self._rows(entry)
         except (Unusable, Skipped, ValueError, RecursionError, zlib.error):
             entry.rows = []
-        size = sum(_size(row) for row in entry.rows)
-        self._release(entry, size)
+        entry.parts = []
+        self._hold(entry, sum(map(_size, entry.rows)))
 
     def _rows(self, entry: Entry) -> list[dict[str, object]]:
         data = unpacked(b"".join(entry.parts), entry.encoding, self.longest)
@@ -320,9 +271,9 @@ class Recorder:
         counts = self.counts
         if not entry.whole or not entry.rows:
             counts.no_prompt += 1
-            self._release(entry)
+            self._hold(entry, 0)
             return
-        usage = entry.answer.usage() if entry.answer is not None else Usage()
+        usage = entry.answer.usage()
         single = len(entry.rows) == 1 and "prompts" not in entry.rows[0]
         facts: dict[str, object] = {"status": entry.status, "ended": entry.ended}
         if single:
@@ -333,7 +284,7 @@ class Recorder:
             }
         lines = [json.dumps(_joined(row, _present(facts))) + "\n" for row in entry.rows]
         data = "".join(lines).encode()
-        self._release(entry)
+        self._hold(entry, 0)
         try:
             self.log.write(data)
         except OSError as error:
@@ -344,7 +295,7 @@ class Recorder:
             )
             return
         counts.recorded += 1
-        failed = entry.status is not None and entry.status >= 400
+        failed = entry.status >= 400
         counts.failed += failed
         if not failed:
             counts.no_length += usage.output is None
@@ -361,11 +312,6 @@ class Recorder:
         if not self._told:
             self._told = True
             self._say(text)
-
-
-def _settle(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)
 
 
 def _size(row: dict[str, object]) -> int:
@@ -406,9 +352,9 @@ def unpacked(data: bytes, encoding: str, limit: int) -> bytes:
     Unusable
         On an encoding other than gzip and deflate, or more than ``limit`` bytes.
     """
-    if encoding in ("", "identity"):
+    if encoding in PLAIN:
         return data
-    if encoding not in ("gzip", "x-gzip", "deflate"):
+    if encoding not in PACKED:
         raise Unusable("an unknown encoding")
     inflate = zlib.decompressobj(47)
     out = inflate.decompress(data, limit)

@@ -1,4 +1,4 @@
-"""The proxy as a server: sockets, signals, and the end."""
+"""The proxy as a server: signals, the end, and what is said to the user."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import asyncio
 import contextlib
 import errno
 import logging
+import queue
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import aiohttp
 import uvicorn
 
 from cache_worthy.capture.proxy import BrokenOff, Proxy, open_session
+from cache_worthy.console import note
 
 KEEP_ALIVE = 75
 """Seconds that an idle client connection stays open."""
@@ -22,6 +25,10 @@ KEEP_ALIVE = 75
 SWITCH = 0.0005
 """Seconds after which the recorder's thread yields to the event loop; Python's default of 5 ms would
 be added to the latency of bytes that arrive while a long prompt is cut."""
+
+
+WAITING = 1000
+"""Lines for the user that may wait; more are dropped."""
 
 
 class _Server(uvicorn.Server):
@@ -55,7 +62,7 @@ class _Quiet(logging.Handler):
             self._say(text)
 
 
-def serve(
+async def serve(
     proxy: Callable[[aiohttp.ClientSession], Proxy],
     sock: socket.socket,
     *,
@@ -83,40 +90,9 @@ def serve(
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [quiet], False
     _more_files()
-    before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH)
-    try:
-        asyncio.run(_serve(proxy, sock, grace=grace, say=say, ready=ready))
-    finally:
-        sys.setswitchinterval(before)
-
-
-async def _serve(
-    proxy: Callable[[aiohttp.ClientSession], Proxy],
-    sock: socket.socket,
-    *,
-    grace: float,
-    say: Callable[[str], None],
-    ready: Callable[[], None],
-) -> None:
     async with open_session() as session:
-        config = uvicorn.Config(
-            proxy(session),
-            interface="asgi3",
-            http="h11",
-            h11_max_incomplete_event_size=1 << 20,
-            loop="asyncio",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=max(1, round(grace)),
-        )
-        server = _Server(config)
+        server = _Server(_config(proxy(session), grace))
 
         def stop() -> None:
             running = server.server_state.tasks
@@ -146,6 +122,25 @@ async def _serve(
         await asyncio.gather(*rest, return_exceptions=True)
 
 
+def _config(app: Proxy, grace: float) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http="h11",
+        h11_max_incomplete_event_size=1 << 20,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=max(1, round(grace)),
+    )
+
+
 def _more_files() -> None:
     """As many open files as the system lets this process have: a request takes two."""
     try:
@@ -155,3 +150,27 @@ def _more_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class Voice:
+    """Notes on stderr, printed by a thread of their own: a blocked terminal stops nothing."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue(WAITING)
+        self._thread = threading.Thread(target=self._work, name="voice", daemon=True)
+        self._thread.start()
+
+    def say(self, line: str) -> None:
+        """Print a line soon, or never where a thousand wait."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(line)
+
+    def close(self, seconds: float) -> None:
+        """Print what waits."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(None)
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        while (line := self._lines.get()) is not None:
+            note(line, quiet=False)

@@ -24,24 +24,21 @@ TAIL = 1 << 16
 PIECE = 1 << 20
 """Bytes unpacked at a time, so that a small answer cannot fill the memory."""
 
+PLAIN, PACKED = ("", "identity"), ("gzip", "x-gzip", "deflate")
+"""Content encodings that are read."""
+
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _ENDS = (b"[DONE]", b"message_stop", b"response.completed")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them; None where it does not say.
-
-    Attributes
-    ----------
-    prompt, output : int or None
-    cached : int or None
-        Of the prompt, those taken from a prefix cache.
-    """
+    """Tokens as the server counted them; None where it does not say."""
 
     prompt: int | None = None
     output: int | None = None
     cached: int | None = None
+    """Of the prompt, those taken from a prefix cache."""
 
 
 def usage_of(answers: Iterable[object]) -> Usage:
@@ -56,16 +53,13 @@ def usage_of(answers: Iterable[object]) -> Usage:
     >>> usage_of([start, {"usage": {"output_tokens": 9}}])
     Usage(prompt=40, output=9, cached=36)
     """
-    prompt = output = cached = None
-    for answer in answers:
-        for usage in _usages(answer):
-            found = _prompt(usage)
-            prompt = prompt if found is None else found
-            found = _first(usage, "completion_tokens", "output_tokens")
-            output = output if found is None else found
-            found = _cached(usage)
-            cached = cached if found is None else found
-    return Usage(prompt, output, cached)
+    counts = [
+        (_prompt(usage), _first(usage, "completion_tokens", "output_tokens"), _cached(usage))
+        for answer in answers
+        for usage in _usages(answer)
+    ]
+    told = ([n for n in column if n is not None] for column in zip(*counts, strict=True))
+    return Usage(*(column[-1] if column else None for column in told))
 
 
 def _usages(answer: object) -> Iterable[Mapping[str, object]]:
@@ -114,20 +108,14 @@ class Answer:
         Whether a stream's last event was seen; what closes the connection then cuts nothing off.
     """
 
-    def __init__(self, content_type: bytes, encoding: bytes) -> None:
+    def __init__(self, content_type: bytes = b"", encoding: bytes = b"") -> None:
         kind = content_type.split(b";")[0].strip().lower()
-        coding = encoding.strip().lower()
+        coding = encoding.decode("latin-1").strip().lower()
         self.ended = False
         self._stream = kind == b"text/event-stream"
         json_like = kind == b"application/json" or kind.endswith(b"+json")
-        self._on = (self._stream or json_like) and coding in (
-            b"",
-            b"identity",
-            b"gzip",
-            b"x-gzip",
-            b"deflate",
-        )
-        self._inflate = zlib.decompressobj(47) if coding not in (b"", b"identity") else None
+        self._on = (self._stream or json_like) and coding in (*PLAIN, *PACKED)
+        self._inflate = zlib.decompressobj(47) if coding not in PLAIN else None
         self._kept = bytearray()
         self._cut = False
         self._skipping = False
@@ -148,11 +136,8 @@ class Answer:
                     data = self._inflate.unused_data
                     self._inflate = zlib.decompressobj(47)
         except zlib.error:
-            self._give_up()
-
-    def _give_up(self) -> None:
-        self._on = False
-        self._kept = bytearray()
+            self._on = False
+            self._kept.clear()
 
     def _take(self, data: bytes) -> None:
         if not self._stream:
@@ -169,19 +154,16 @@ class Answer:
             self._skipping = False
             self.ended = self.ended or any(mark in data for mark in _ENDS)
             if b'"usage"' in data:
-                self._lines(data[:end])
+                for line in data[:end].splitlines():
+                    if line.startswith(b"data:") and _USAGE.search(line):
+                        self._first = self._first or line
+                        self._last = line
         elif self._skipping:
             return
         self._kept += data[end:]
         if len(self._kept) > LONGEST_LINE:
             self._kept.clear()
             self._skipping = True
-
-    def _lines(self, text: bytes) -> None:
-        for line in text.splitlines():
-            if line.startswith(b"data:") and _USAGE.search(line):
-                self._first = self._first or line
-                self._last = line
 
     def usage(self) -> Usage:
         """What was found; to be called once the answer has ended, or was cut."""

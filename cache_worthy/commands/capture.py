@@ -36,6 +36,7 @@ Exit code 0 when stopped by SIGINT or SIGTERM, 1 if records were lost, 2 if it c
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import importlib.util
 import shlex
@@ -43,14 +44,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cache_worthy.capture.addresses import bind, is_own, listen_address, upstream_url, url_of
-from cache_worthy.capture.key import secret_key
+from cache_worthy.capture.counts import Counts, summary
+from cache_worthy.capture.given import (
+    bind,
+    is_own,
+    listen_address,
+    secret_key,
+    upstream_url,
+    url_of,
+)
 from cache_worthy.commands import options as arg
 from cache_worthy.console import note
 
 if TYPE_CHECKING:
     from cache_worthy.capture.logfile import LogFile
-    from cache_worthy.capture.recorder import Counts
 
 LISTEN = "127.0.0.1:8100"
 
@@ -136,8 +143,7 @@ def run(args: argparse.Namespace) -> int:
     from cache_worthy.capture.logfile import LogFile
     from cache_worthy.capture.proxy import Proxy
     from cache_worthy.capture.recorder import Recorder
-    from cache_worthy.capture.server import serve
-    from cache_worthy.capture.voice import Voice
+    from cache_worthy.capture.server import Voice, serve
     from cache_worthy.logs.blocks import Cutter
     from cache_worthy.sim.cost import load_model
 
@@ -166,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
             recorded=_advised(args, log, say=voice.say, stack=stack),
         )
         _warn(args)
-        serve(
+        server = serve(
             lambda session: Proxy(
                 upstream, recorder, session, trace=voice.say if args.verbose else None
             ),
@@ -178,6 +184,7 @@ def run(args: argparse.Namespace) -> int:
                 args.quiet,
             ),
         )
+        asyncio.run(server)
         written = recorder.close(CLOSE_SECONDS)
         voice.close(2.0)
         _tell_end(args, recorder.counts, log, written=written)
@@ -238,8 +245,6 @@ def _newest(log: LogFile, args: argparse.Namespace) -> object:
 
 
 def _tell_end(args: argparse.Namespace, counts: Counts, log: LogFile, *, written: bool) -> None:
-    from cache_worthy.capture.summary import summary
-
     if not written:
         note("writing the log is blocked; what waited to be written is lost", quiet=False)
     for line in summary(counts, args.chars_per_token, args.tokenizer):

@@ -161,7 +161,7 @@ def _measure(args: argparse.Namespace, results: str) -> int:
 def _on_workload(
     args: argparse.Namespace, threads: str, step: Callable[[str], None]
 ) -> Study | LogStudy:
-    from cache_worthy.sim.serving import BLOCK_SIZE
+    from cache_worthy.sim.serving.server import BLOCK_SIZE
     from cache_worthy.study.limits import DEFAULT_POOL_BLOCKS
     from cache_worthy.study.on_workload import Plan, measure
 

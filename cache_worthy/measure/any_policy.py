@@ -185,7 +185,9 @@ def _blocks(
 def _sglang(
     plan: Plan, forest: Forest, requests: RequestTable, *, blocks: int, cost: BlockCost
 ) -> Outcome:
-    from cache_worthy.sim.sglang import PagedLog, replay_sglang, server_for
+    from cache_worthy.sim.sglang.log import PagedLog
+    from cache_worthy.sim.sglang.replay import replay_sglang
+    from cache_worthy.sim.sglang.versions import server_for
 
     given: dict[str, Any] = dict(plan.parameters)
     log = PagedLog.of(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache_worthy.report.lines import Axis, Chart, Line, lines_picture
-from cache_worthy.study.fit import fit_line
-from cache_worthy.study.results import LogPoint, Run, medians
+from cache_worthy.study.results import LogPoint, Run, fit_line, medians
 
 
 def study_picture(rows: Sequence[Run] | Sequence[LogPoint], target: str) -> bytes:

@@ -12,13 +12,13 @@ import numpy as np
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.log import Log
-from cache_worthy.sim import serving
-from cache_worthy.sim.serving import BLOCK_SIZE, STUDY_MODEL, EngineRequest, Served
+from cache_worthy.sim.serving import server, simulated
+from cache_worthy.sim.serving.server import BLOCK_SIZE, EngineRequest, Served
+from cache_worthy.sim.serving.workload import STUDY_MODEL
 from cache_worthy.sim.trace import BlockId, Request
 from cache_worthy.study import limits
-from cache_worthy.study.fit import fit_line
 from cache_worthy.study.on_workload import warm_transformer
-from cache_worthy.study.results import LogPoint, LogStudy
+from cache_worthy.study.results import LogPoint, LogStudy, fit_line
 
 
 def measure_log(
@@ -60,7 +60,7 @@ def measure_log(
     rounds, evicted = _serve(requests, pool, repeats=repeats, step=step)
     skips = [s.cached_tokens for s in rounds[0]]
     sizes = {"block_size": BLOCK_SIZE, "pool_blocks": pool}
-    simulated = serving.predicted_skips(requests, rounds[0], **sizes)
+    expected = simulated.predicted_skips(requests, rounds[0], **sizes)
     points = [_point(n, one) for n, one in zip(prompts, zip(*rounds, strict=True), strict=True)]
     return LogStudy(
         source=log.source,
@@ -75,8 +75,8 @@ def measure_log(
         blas_threads=blas_threads,
         prompt_tokens=sum(p.prompt_tokens for p in points),
         skipped_tokens=sum(skips),
-        simulated_skipped_tokens=sum(simulated),
-        skips_agree=skips == simulated,
+        simulated_skipped_tokens=sum(expected),
+        skips_agree=skips == expected,
         evicted_blocks=evicted,
         fit=fit_line(points),
         points=points,
@@ -105,7 +105,7 @@ def _serve(
     rounds: list[list[Served]] = []
     evicted = 0
     for repeat in range(1, repeats + 1):
-        engine = serving.Engine(transformer, pool, prefix_cache=True, max_running=1)
+        engine = server.Engine(transformer, pool, prefix_cache=True, max_running=1)
         served = []
         for n, request in enumerate(requests, 1):
             step(f"repeat {repeat}/{repeats}, request {n}/{len(requests)}")

@@ -8,9 +8,10 @@ from statistics import median
 
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.quantiles import quantile
-from cache_worthy.sim import serving
-from cache_worthy.sim.serving import BLOCK_SIZE, STUDY_MODEL, Agreement, Served, Transformer
-from cache_worthy.sim.serving.workload import ANSWER_TOKENS, TURN_REQUESTS, TURN_TOKENS
+from cache_worthy.sim.serving import server, transformer, workload
+from cache_worthy.sim.serving.server import BLOCK_SIZE, Agreement, Served
+from cache_worthy.sim.serving.transformer import Transformer
+from cache_worthy.sim.serving.workload import ANSWER_TOKENS, STUDY_MODEL, TURN_REQUESTS, TURN_TOKENS
 from cache_worthy.study import limits
 from cache_worthy.study.results import Probe, Run, Study, medians
 
@@ -25,30 +26,19 @@ _LONGEST_TURN = 23
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run.
-
-    Attributes
-    ----------
-    prefix_lens : sequence of int
-        Tokens of the shared system prompts.
-    requests, tenants : int
-        Requests, and the system prompts they share.
-    rate : float
-        Requests per second.
-    pool_blocks : int
-    repeats : int
-    probe : bool
-        Whether prompts are also sent twice in a row.
-    blas_threads : str
-    """
+    """What is run."""
 
     prefix_lens: Sequence[int]
+    """Tokens of the shared system prompts."""
     requests: int
     tenants: int
+    """System prompts that the requests share."""
     rate: float
+    """Requests per second."""
     pool_blocks: int
     repeats: int
     probe: bool
+    """Whether prompts are also sent twice in a row."""
     blas_threads: str
 
 
@@ -67,14 +57,14 @@ def measure(plan: Plan, step: Step) -> Study:
         If a request can never fit in the pool.
     """
     _require_bounded(plan)
-    transformer = warm_transformer()
+    warm = warm_transformer()
     runs: list[Run] = []
     agreed: list[Agreement] = []
     for repeat in range(1, plan.repeats + 1):
         for prefix in plan.prefix_lens:
-            both = _off_and_on(transformer, plan, prefix=prefix, repeat=repeat, step=step)
+            both = _off_and_on(warm, plan, prefix=prefix, repeat=repeat, step=step)
             runs += [run for run, _ in both.values()]
-            agreed.append(serving.agreement(both[False][1], both[True][1]))
+            agreed.append(server.agreement(both[False][1], both[True][1]))
     probed = plan.prefix_lens if plan.probe else ()
     return Study(
         model=STUDY_MODEL,
@@ -95,7 +85,7 @@ def measure(plan: Plan, step: Step) -> Study:
         by_luck=any(a.by_luck for a in agreed),
         distinct_answers=min(a.distinct_answers for a in agreed),
         comparisons=medians(runs),
-        probes=[_probe(transformer, plan, prefix=n, step=step) for n in probed],
+        probes=[_probe(warm, plan, prefix=n, step=step) for n in probed],
         runs=runs,
     )
 
@@ -131,17 +121,17 @@ def _require_bounded(plan: Plan) -> None:
 
 def warm_transformer() -> Transformer:
     """The study's transformer, after the first use of BLAS, which is no measurement."""
-    transformer = serving.Transformer(STUDY_MODEL)
-    load = serving.chat_workload(64, vocabulary=STUDY_MODEL.vocabulary, requests=2, rate=1e6)
-    serving.Engine(transformer, 64, prefix_cache=True).serve(load)
-    return transformer
+    warm = transformer.Transformer(STUDY_MODEL)
+    load = workload.chat_workload(64, vocabulary=STUDY_MODEL.vocabulary, requests=2, rate=1e6)
+    server.Engine(warm, 64, prefix_cache=True).serve(load)
+    return warm
 
 
 def _off_and_on(
     transformer: Transformer, plan: Plan, *, prefix: int, repeat: int, step: Step
 ) -> dict[bool, tuple[Run, list[Served]]]:
     """The same requests with the cache off and on, in the order in which they were run."""
-    load = serving.chat_workload(
+    load = workload.chat_workload(
         prefix,
         vocabulary=STUDY_MODEL.vocabulary,
         requests=plan.requests,
@@ -151,7 +141,7 @@ def _off_and_on(
     both = {}
     for on in (False, True) if repeat % 2 else (True, False):
         step(f"repeat {repeat}/{plan.repeats}, prefix {prefix}, cache {'on' if on else 'off'}")
-        engine = serving.Engine(transformer, plan.pool_blocks, prefix_cache=on)
+        engine = server.Engine(transformer, plan.pool_blocks, prefix_cache=on)
         served = engine.serve(load)
         run = _run(served, engine.pool.evictions, prefix=prefix, on=on, repeat=repeat)
         both[on] = run, served
@@ -177,7 +167,7 @@ def _probe(transformer: Transformer, plan: Plan, *, prefix: int, step: Step) -> 
     """Prompts that share nothing, each sent twice in a row, after one that warms the processor."""
     step(f"repeat probe, prefix {prefix}")
     count = PROBES * plan.repeats
-    warm, *prompts = serving.chat_workload(
+    warm, *prompts = workload.chat_workload(
         prefix,
         vocabulary=STUDY_MODEL.vocabulary,
         requests=count + 1,
@@ -185,7 +175,7 @@ def _probe(transformer: Transformer, plan: Plan, *, prefix: int, step: Step) -> 
         rate=1e9,
         answer_tokens=1,
     )
-    engine = serving.Engine(transformer, plan.pool_blocks, prefix_cache=True)
+    engine = server.Engine(transformer, plan.pool_blocks, prefix_cache=True)
     engine.serve([warm])
     pairs = [engine.serve([p]) + engine.serve([p]) for p in prompts]
     first, second = (median(pair[i].time_to_first_token for pair in pairs) for i in (0, 1))

@@ -42,20 +42,13 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """Prices and the bound they prove.
-
-    Parameters
-    ----------
-    prices : Prices
-    bound : Fraction
-        In units of the trace.
-    rows : {"chain", "A2", "A3"}
-        The rows the prices use, and so the class of policies that the bound covers.
-    """
+    """Prices and the bound they prove."""
 
     prices: Prices
     bound: Fraction
+    """In units of the trace."""
     rows: Rows
+    """The rows the prices use, and so the class of policies that the bound covers."""
 
     @property
     def policy_class(self) -> str:
@@ -77,19 +70,16 @@ def certify(
     room, links
         As :class:`cache_worthy.oracles.bound.lp.Relaxation` has them. Negative ones count as 0.
     """
-    best: Certified | None = None
-    for denominator in DENOMINATORS:
+    found = []
+    for d in DENOMINATORS:
         prices = Prices(
-            denominator=denominator,
-            room=tuple(max(0, round(p * denominator)) for p in room),
-            links=tuple((k, m) for k, p in links if (m := round(p * denominator)) > 0),
+            denominator=d,
+            room=tuple(max(0, round(p * d)) for p in room),
+            links=tuple((k, m) for k, p in links if (m := round(p * d)) > 0),
         )
         bound = evaluate(trace, grouped, capacity, prices)
-        if best is None or bound > best.bound:
-            best = Certified(prices=prices, bound=bound, rows=_rows_used(prices))
-    if best is None:
-        raise OracleError("no denominator to try")
-    return best
+        found.append(Certified(prices=prices, bound=bound, rows=_rows_used(prices)))
+    return max(found, key=lambda c: c.bound)
 
 
 def _rows_used(prices: Prices) -> Rows:
@@ -127,41 +117,16 @@ def evaluate(trace: BlockTrace, grouped: Grouped, capacity: int, prices: Prices)
     for g in grouped.groups:
         rent = before[g.end] - before[g.start + 1]
         if g.end in ends:
-            total -= _best_prefix(trace, g.above, g.bottom, g.end, d, rent, extra)
+            size0, cost0 = trace.upto(g.above)
+            best = added = 0
+            for b in trace.between(g.above, g.bottom):
+                size, cost = trace.upto(b)
+                added += extra.get((g.end, b), 0)
+                best = max(best, d * (cost - cost0) - rent * (size - size0) + added)
+            total -= best
         else:
             total -= max(0, max(d * value - n * rent for n, value in g.hull))
     return Fraction(total, d)
-
-
-def _best_prefix(
-    trace: BlockTrace,
-    above: int,
-    bottom: int,
-    end: int,
-    d: int,
-    rent: int,
-    extra: dict[tuple[int, int], int],
-) -> int:
-    blocks: list[int] = []
-    b = bottom
-    while b != above:
-        blocks.append(b)
-        b = trace.parent[b]
-    best = running = 0
-    size = trace.size_upto[above] if above >= 0 else 0
-    cost = trace.cost_upto[above] if above >= 0 else 0
-    for b in reversed(blocks):
-        running += d * (trace.cost_upto[b] - cost) - rent * (trace.size_upto[b] - size)
-        running += extra.get((end, b), 0)
-        size, cost = trace.size_upto[b], trace.cost_upto[b]
-        best = max(best, running)
-    return best
-
-
-def exact_bound(trace: BlockTrace, certified: Certified) -> int:
-    """The bound in the caller's cost unit, rounded up: costs are integers, so the optimum is."""
-    value = certified.bound * trace.unit
-    return -(-value.numerator // value.denominator)
 
 
 def to_json(
@@ -202,7 +167,7 @@ def to_json(
             "cumulative": list(trace.cumulative),
         },
         "policy_class": certified.policy_class,
-        "lower_bound": exact_bound(trace, certified),
+        "lower_bound": trace.in_cost(certified.bound),
         # A price counts unit / denominator of cost for one block of room during one request.
         "unit": int(trace.unit),
         "denominator": prices.denominator,

@@ -51,8 +51,7 @@ def round_relaxation(
     reach: list[int] = []
     whole: dict[tuple[int, int], bool] = {}
     for g, y in zip(grouped.groups, kept, strict=True):
-        base = trace.size_upto[g.above] if g.above >= 0 else 0
-        reach.append(base + int(y + 1e-6))
+        reach.append(trace.upto(g.above)[0] + int(y + 1e-6))
         whole[g.start, g.end] = reach[-1] == trace.size_upto[g.bottom]
     # Groups that start together lie on one path, the sooner used above: below one that is not kept
     # whole nothing can be kept.
@@ -113,9 +112,6 @@ class _Replay:
             raise ScheduleError(f"{self.held} still held after the last request")
         return self.grouped.ceiling - saved
 
-    def _upto(self, block: int) -> int:
-        return self.trace.size_upto[block] if block >= 0 else 0
-
     def _enter(self, i: int) -> None:
         g = self.groups[i]
         self.active[i] = 1
@@ -133,19 +129,18 @@ class _Replay:
         if tip == g.above:
             return 0
         del self.tip_of[tip]
-        self.held -= self._upto(tip) - self._upto(g.above)
+        self.held -= self.trace.upto(tip)[0] - self.trace.upto(g.above)[0]
         if g.above >= 0:
             # Whether or not this frees the block above: it is on the requested path, too.
             self.hanging[g.above] -= 1
-        upto = self.trace.cost_upto
         self.tip[i] = g.above
-        return upto[tip] - (upto[g.above] if g.above >= 0 else 0)
+        return self.trace.upto(tip)[1] - self.trace.upto(g.above)[1]
 
     def _offer(self, i: int) -> None:
         """Make the tip of a group a candidate for eviction, unless a resident group hangs there."""
         g, tip = self.groups[i], self.tip[i]
         if not self.hanging.get(tip):
-            rank = 0 if self.reach is None or self._upto(tip) > self.reach[i] else 1
+            rank = 0 if self.reach is None or self.trace.upto(tip)[0] > self.reach[i] else 1
             heapq.heappush(self.heap, (rank, -g.end, g.start, i, tip))
 
     def _evict(self, t: int, room: int) -> None:
@@ -159,12 +154,12 @@ class _Replay:
         parent = self.trace.parent
         stop = 0 if self.reach is None or rank else self.reach[i]
         del self.tip_of[tip]
-        while self.held > room and tip != g.above and self._upto(tip) > stop:
+        while self.held > room and tip != g.above and self.trace.upto(tip)[0] > stop:
             if self.hanging.get(tip):
                 if self.reach is None:
                     raise ScheduleError(f"request {t}: block {tip} is not a leaf")
                 break
-            self.held -= self._upto(tip) - self._upto(parent[tip])
+            self.held -= self.trace.upto(tip)[0] - self.trace.upto(parent[tip])[0]
             tip = parent[tip]
         self.tip[i] = tip
         if tip != g.above:

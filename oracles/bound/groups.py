@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import gcd, lcm
+from math import ceil, gcd, lcm
 
 from cache_worthy.oracles.schedule import OracleError
 from cache_worthy.theory.instance import Instance
@@ -28,52 +28,40 @@ CumulativeCost = Sequence[int] | Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class BlockTrace:
-    """Requests over an interned forest of blocks.
-
-    Parameters
-    ----------
-    parent : list of int
-        Of every block, -1 for a root; a parent comes before its children.
-    size_upto, cost_upto : list of int
-        Sums over the path root..block, the block included; costs in multiples of ``unit``.
-    terminal : list of int
-        The last block of every request. Requests without blocks are left out: they load nothing.
-    unit : Fraction
-        What one unit of cost stands for.
-    cumulative : tuple of int or None
-        The exact cost by depth the trace was built with, or None when it came from an instance.
-    """
+    """Requests over an interned forest of blocks."""
 
     parent: list[int]
+    """Of every block, -1 for a root; a parent comes before its children."""
     size_upto: list[int]
+    """Sum over the path root..block, the block included."""
     cost_upto: list[int]
+    """The same sum of costs, in multiples of ``unit``."""
     terminal: list[int]
+    """The last block of every request. Requests without blocks are left out: they load nothing."""
     unit: Fraction
+    """What one unit of cost stands for."""
     cumulative: tuple[int, ...] | None
+    """The exact cost by depth the trace was built with, or None when it came from an instance."""
 
-    @property
-    def compulsory(self) -> int:
-        """Cost of every touched block once, in units."""
-        touched = bytearray(len(self.parent))
-        total = 0
-        for end in self.terminal:
-            b = end
-            while b >= 0 and not touched[b]:
-                touched[b] = 1
-                total += self.cost_upto[b]
-                b = self.parent[b]
-                if b >= 0:
-                    total -= self.cost_upto[b]
-        return total
+    def upto(self, b: int) -> tuple[int, int]:
+        """Size and cost of the path root..b; (0, 0) above a root (-1)."""
+        return (self.size_upto[b], self.cost_upto[b]) if b >= 0 else (0, 0)
+
+    def between(self, above: int, bottom: int) -> list[int]:
+        """Blocks below ``above`` (-1: from the root) down to ``bottom``, in this order."""
+        out: list[int] = []
+        while bottom != above:
+            out.append(bottom)
+            bottom = self.parent[bottom]
+        return out[::-1]
 
     def path(self, t: int) -> list[int]:
         """Blocks of request ``t``, root first."""
-        out: list[int] = []
-        b = self.terminal[t]
-        while b >= 0:
-            out.append(b)
-            b = self.parent[b]
-        return out[::-1]
+        return self.between(-1, self.terminal[t])
+
+    def in_cost(self, units: Fraction | int) -> int:
+        """In the caller's unit of cost, rounded up: costs are integers, so an optimum is."""
+        return ceil(units * self.unit)
 
     def digest(self) -> str:
         """SHA-256 of the requests, blind to how the blocks are labelled.
@@ -194,26 +182,18 @@ def _cumulative(cost: CumulativeCost, deepest: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Blocks of request ``end`` last accessed at ``start``, a contiguous depth range.
-
-    Parameters
-    ----------
-    start, end : int
-        Requests; ``start + 2 <= end``.
-    above : int
-        The parent of the first block, -1 if the first block is a root.
-    bottom : int
-        The last block.
-    hull : tuple of (int, int)
-        Vertices ``(size, value)`` after the origin of the concave hull of (size kept, value kept)
-        over the prefixes. One vertex, the whole group, where cost per size rises with depth.
-    """
+    """Blocks of request ``end`` last accessed at ``start``, a contiguous depth range."""
 
     start: int
     end: int
+    """Request, at least ``start + 2``."""
     above: int
+    """The parent of the first block, -1 if the first block is a root."""
     bottom: int
+    """The last block."""
     hull: tuple[tuple[int, int], ...]
+    """Vertices ``(size, value)`` after the origin of the concave hull of (size kept, value kept)
+    over the prefixes. One vertex, the whole group, where cost per size rises with depth."""
 
     @property
     def size(self) -> int:
@@ -228,21 +208,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What the bound needs of a trace.
-
-    Parameters
-    ----------
-    groups : list of Group
-        In order of ``end``, root first within a request.
-    pinned : list of int
-        Size of the path of every request.
-    compulsory : int
-        Cost of first loads, in units.
-    """
+    """What the bound needs of a trace."""
 
     groups: list[Group]
+    """In order of ``end``, root first within a request."""
     pinned: list[int]
+    """Size of the path of every request."""
     compulsory: int
+    """Cost of first loads, in units."""
 
     @property
     def ceiling(self) -> int:
@@ -253,7 +226,7 @@ class Grouped:
 def group_references(trace: BlockTrace) -> Grouped:
     """Groups, pinned sizes and the compulsory cost. Time: the number of references."""
     last = [-1] * len(trace.parent)
-    parent, cost_upto = trace.parent, trace.cost_upto
+    parent = trace.parent
     groups: list[Group] = []
     compulsory = 0
     for t, terminal in enumerate(trace.terminal):
@@ -265,7 +238,7 @@ def group_references(trace: BlockTrace) -> Grouped:
                 last[b] = t
                 b = parent[b]
             if s < 0:
-                compulsory += cost_upto[bottom] - (cost_upto[b] if b >= 0 else 0)
+                compulsory += trace.upto(bottom)[1] - trace.upto(b)[1]
             elif s < t - 1:
                 here.append(Group(s, t, b, bottom, hull_of(trace, b, bottom)))
         groups.extend(reversed(here))
@@ -282,16 +255,12 @@ def hull_of(trace: BlockTrace, above: int, bottom: int) -> tuple[tuple[int, int]
     >>> hull_of(trace, -1, 2)
     ((1, 5), (3, 9))
     """
-    size0 = trace.size_upto[above] if above >= 0 else 0
-    cost0 = trace.cost_upto[above] if above >= 0 else 0
+    size0, cost0 = trace.upto(above)
     # Built from the deep end up: `stack` holds the hull of the points seen, shallowest last.
     stack: list[tuple[int, int]] = []
-    b = bottom
-    while True:
-        if b == above:
-            x, y = 0, 0
-        else:
-            x, y = trace.size_upto[b] - size0, trace.cost_upto[b] - cost0
+    for b in [*reversed(trace.between(above, bottom)), above]:
+        size, cost = trace.upto(b)
+        x, y = size - size0, cost - cost0
         while len(stack) >= 2:
             (x1, y1), (x2, y2) = stack[-1], stack[-2]
             # Drop the middle point when it lies on or below the chord.
@@ -299,8 +268,5 @@ def hull_of(trace: BlockTrace, above: int, bottom: int) -> tuple[tuple[int, int]
                 break
             stack.pop()
         stack.append((x, y))
-        if b == above:
-            break
-        b = trace.parent[b]
     stack.reverse()
     return tuple(stack[1:])

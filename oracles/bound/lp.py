@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -44,46 +44,32 @@ POLICY_CLASS = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A price on "this block may be kept only while its parent is".
-
-    Parameters
-    ----------
-    child : int
-        Request that ends the child block's interval.
-    block : int
-        The child block; its parent is the block above it.
-    parent_end : int
-        Request that ends the parent's interval.
-    """
+    """A price on "this block may be kept only while its parent is"."""
 
     child: int
+    """Request that ends the child block's interval."""
     block: int
+    """The child block; its parent is the block above it."""
     parent_end: int
+    """Request that ends the parent's interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """Solution of the linear program.
-
-    Parameters
-    ----------
-    kept : list of float
-        Size kept of every group, in the order of the groups given.
-    prices : list of float
-        Of a unit of capacity at every request, in cost per size; never negative.
-    links : list of (Link, float)
-        Prices of A2 or A3 rows that are not zero.
-    saved : float
-        Objective: value of what is kept.
-    solver : str
-        Which solver, through what.
-    """
+    """Solution of a chain program, or of the linear program of a whole trace."""
 
     kept: list[float]
+    """Size kept of every span or group, in the order of those given."""
     prices: list[float]
-    links: list[tuple[Link, float]]
+    """Of a unit of capacity at every request, in cost per size; never negative."""
+    duals: list[float]
+    """Of every row."""
     saved: float
+    """Objective: value of what is kept."""
     solver: str
+    """Which solver, through what."""
+    links: tuple[tuple[Link, float], ...] = ()
+    """Prices of A2 or A3 rows that are not zero."""
 
 
 def relax(
@@ -135,17 +121,8 @@ def relax(
         at = list(accumulate(sizes)).index(row.parent_size)
         placed.append((row.link, chain.fraction_row((row.child, 0), (row.parent_group, at))))
     answer = chain.solve(solver)
-    return Relaxation(
-        kept=answer.kept,
-        prices=answer.prices,
-        links=[
-            (link, price)
-            for link, row_index in placed
-            if (price := max(0.0, -answer.duals[row_index])) > 1e-9
-        ],
-        saved=answer.saved,
-        solver=answer.solver,
-    )
+    links = ((link, max(0.0, -answer.duals[row_index])) for link, row_index in placed)
+    return replace(answer, links=tuple((link, price) for link, price in links if price > 1e-9))
 
 
 def require_room(pinned: Sequence[int], capacity: int) -> None:
@@ -161,17 +138,6 @@ def require_room(pinned: Sequence[int], capacity: int) -> None:
 def steps(hull: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Hull vertices as consecutive pieces ``(size, value)`` of falling value per size."""
     return [(n - x, value - y) for (x, y), (n, value) in pairwise([(0, 0), *hull])]
-
-
-@dataclass(frozen=True, slots=True)
-class ChainAnswer:
-    """Solution of a chain: size kept of every span, prices of room, row duals, value saved."""
-
-    kept: list[float]
-    prices: list[float]
-    duals: list[float]
-    saved: float
-    solver: str
 
 
 class Chain:
@@ -223,10 +189,10 @@ class Chain:
         n, m = self.pieces[low[0]][low[1]][0], self.pieces[high[0]][high[1]][0]
         return self.program.row([(a, 1.0 / n), (b, -1.0 / m)], "<=", 0.0)
 
-    def solve(self, solver: str | None) -> ChainAnswer:
+    def solve(self, solver: str | None) -> Relaxation:
         """Solve it to optimality; raises :class:`SolverError` otherwise."""
         if not self.program.cost:
-            return ChainAnswer([], [], [], 0.0, "none needed")
+            return Relaxation([], [], [], 0.0, "none needed")
         solution = solve(self.program, solver)
         if not solution.proved:
             raise SolverError(f"{solution.solver}: stopped before the optimum")
@@ -235,7 +201,7 @@ class Chain:
             for columns, parts in zip(self.columns, self.pieces, strict=True)
             for c, (n, v) in zip(columns, parts, strict=True)
         )
-        return ChainAnswer(
+        return Relaxation(
             kept=[sum(solution.values[c] for c in columns) for columns in self.columns],
             prices=[max(0.0, -solution.reduced[c] * self.scale) for c in self.held],
             duals=[d * self.scale for d in solution.duals],
@@ -259,11 +225,9 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
     groups, size_upto = grouped.groups, trace.size_upto
     accesses: dict[int, list[int]] = {g.above: [] for g in groups if g.above >= 0}
     for t in range(len(trace.terminal)):
-        b = trace.terminal[t]
-        while b >= 0:
+        for b in trace.path(t):
             if b in accesses:
                 accesses[b].append(t)
-            b = trace.parent[b]
     ending: dict[int, list[int]] = {}
     for i, g in enumerate(groups):
         ending.setdefault(g.end, []).append(i)
@@ -280,13 +244,16 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
             k = next(
                 k for k in ending[times[j + 1]] if size_upto[groups[k].bottom] >= size_upto[g.above]
             )
-            top = groups[k].above
             out.append(
                 _DependencyRow(
                     child=i,
                     parent_group=k,
-                    parent_size=size_upto[g.above] - (size_upto[top] if top >= 0 else 0),
-                    link=Link(child=g.end, block=_first(trace, g), parent_end=times[j + 1]),
+                    parent_size=size_upto[g.above] - trace.upto(groups[k].above)[0],
+                    link=Link(
+                        child=g.end,
+                        block=trace.between(g.above, g.bottom)[0],
+                        parent_end=times[j + 1],
+                    ),
                 )
             )
             if len(out) == MOST_LINKS:
@@ -294,25 +261,13 @@ def _dependency_rows(trace: BlockTrace, grouped: Grouped, *, every: bool) -> lis
     return out
 
 
-def _first(trace: BlockTrace, group: Group) -> int:
-    b = group.bottom
-    while trace.parent[b] != group.above:
-        b = trace.parent[b]
-    return b
-
-
 def _cut(trace: BlockTrace, group: Group, sizes: set[int]) -> list[tuple[int, int]]:
     """Pieces of a group that end at the given prefix sizes, each split at its own hull."""
-    base = trace.size_upto[group.above] if group.above >= 0 else 0
-    marks = [group.bottom]
-    b = trace.parent[group.bottom]
-    while b != group.above:
-        if trace.size_upto[b] - base in sizes:
-            marks.append(b)
-        b = trace.parent[b]
+    base = trace.upto(group.above)[0]
     out: list[tuple[int, int]] = []
     above = group.above
-    for mark in reversed(marks):
-        out.extend(steps(hull_of(trace, above, mark)))
-        above = mark
+    for b in trace.between(group.above, group.bottom):
+        if b == group.bottom or trace.size_upto[b] - base in sizes:
+            out.extend(steps(hull_of(trace, above, b)))
+            above = b
     return out

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cache_worthy.oracles.bound.certificate import Certified, certify, exact_bound
+from cache_worthy.oracles.bound.certificate import Certified, certify
 from cache_worthy.oracles.bound.clairvoyant import round_relaxation, tree_belady
 from cache_worthy.oracles.bound.groups import BlockTrace, Grouped, group_references
 from cache_worthy.oracles.bound.lp import Chain, Link, Rows, relax, require_room, steps
@@ -38,34 +38,23 @@ class Bound:
     """What every schedule must pay, and what a clairvoyant one pays.
 
     Costs are exact integers in the unit of the cost given.
-
-    Parameters
-    ----------
-    capacity : int
-        Blocks.
-    compulsory : int
-        First loads, which every schedule pays.
-    lower : int
-        Verified in exact integers from the prices of ``certified``.
-    belady : int
-        Cost of tree Belady, feasible.
-    feasible : int
-        The least cost of a feasible schedule found: the rounded program's or Belady's.
-    certified : Certified
-    solver : str
-        What produced the prices.
-    interrupted : bool
-        Whether the run was cut short and a better bound may exist.
     """
 
     capacity: int
+    """Blocks."""
     compulsory: int
+    """First loads, which every schedule pays."""
     lower: int
+    """Verified in exact integers from the prices of ``certified``."""
     belady: int
+    """Cost of tree Belady, feasible."""
     feasible: int
+    """The least cost of a feasible schedule found: the rounded program's or Belady's."""
     certified: Certified
     solver: str
+    """What produced the prices."""
     interrupted: bool = False
+    """Whether the run was cut short and a better bound may exist."""
 
 
 def offline_bound(
@@ -128,12 +117,6 @@ def offline_bound(
     return search.bound()
 
 
-def _in_cost(trace: BlockTrace, units: int) -> int:
-    """Whole numbers where the costs were; an instance with fractions is asked through units."""
-    value = units * trace.unit
-    return -(-value.numerator // value.denominator)
-
-
 class _Search:
     """The best certificate and the cheapest schedule so far, and the prices being worked on."""
 
@@ -178,10 +161,10 @@ class _Search:
             raise KeyboardInterrupt  # before there was anything to keep
         return Bound(
             capacity=self.capacity,
-            compulsory=_in_cost(self.trace, self.grouped.compulsory),
-            lower=exact_bound(self.trace, self.best),
-            belady=_in_cost(self.trace, self.belady),
-            feasible=_in_cost(self.trace, self.feasible),
+            compulsory=self.trace.in_cost(self.grouped.compulsory),
+            lower=self.trace.in_cost(self.best.bound),
+            belady=self.trace.in_cost(self.belady),
+            feasible=self.trace.in_cost(self.feasible),
             certified=self.best,
             solver=self.solver,
             interrupted=self.interrupted,

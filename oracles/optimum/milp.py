@@ -22,19 +22,12 @@ from cache_worthy.theory.instance import Instance, Number
 
 @dataclass(frozen=True, slots=True)
 class MilpAnswer:
-    """A schedule, and whether it is known to be optimal.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        Feasible, its cost recomputed exactly.
-    proved : bool
-        Whether the solver proved it optimal; false after a time limit.
-    solver : str
-    """
+    """A schedule, and whether it is known to be optimal."""
 
     schedule: Schedule
+    """Feasible, its cost recomputed exactly."""
     proved: bool
+    """Whether the solver proved it optimal; false after a time limit."""
     solver: str
 
 

@@ -30,7 +30,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from measuring import Results, arguments, positive
 
-from cache_worthy.sim.serving import STUDY_MODEL, BlockPool, Engine, Transformer, chat_workload
+from cache_worthy.sim.serving.pool import BlockPool
+from cache_worthy.sim.serving.server import Engine
+from cache_worthy.sim.serving.transformer import Transformer
+from cache_worthy.sim.serving.workload import STUDY_MODEL, chat_workload
 
 
 def timed(work: Callable[[], object]) -> float:

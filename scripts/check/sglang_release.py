@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cache_worthy.sim.sglang import STRATEGIES, RadixCache
-from cache_worthy.sim.sglang.tree import Node
+from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.tree import Node, RadixCache
 
 #: Tokens of blocks 0 to 5.
 WEIGHTS = (1, 2, 3, 1, 2, 3)

@@ -38,21 +38,14 @@ LATEST_ARRIVAL = 1e9
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """One request.
-
-    Attributes
-    ----------
-    prompt : tuple of int
-        Token ids, at least one.
-    max_tokens : int
-        Tokens to generate, at least one.
-    arrival : float
-        Seconds after the start of the run, 0 to `LATEST_ARRIVAL`.
-    """
+    """One request."""
 
     prompt: tuple[int, ...]
+    """Token ids, at least one."""
     max_tokens: int
+    """Tokens to generate, at least one."""
     arrival: float = 0.0
+    """Seconds after the start of the run, 0 to `LATEST_ARRIVAL`."""
 
     @property
     def stored_tokens(self) -> int:
@@ -62,30 +55,21 @@ class EngineRequest:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The result of one request.
-
-    Attributes
-    ----------
-    prompt_tokens : int
-    cached_tokens : int
-        Prompt tokens that were not computed.
-    tokens : tuple of int
-        The answer.
-    logits : ndarray, shape (max_tokens, vocabulary)
-        One row for each token of the answer.
-    time_to_first_token, finished : float
-        Seconds from the arrival, waiting included, and from the start of the run.
-    prefill_seconds : float
-        Of the prefill alone, without lookup and waiting.
-    """
+    """The result of one request."""
 
     prompt_tokens: int
     cached_tokens: int
+    """Prompt tokens that were not computed."""
     tokens: tuple[int, ...]
+    """The answer."""
     logits: Floats = field(repr=False)
+    """Shape (max_tokens, vocabulary). One row for each token of the answer."""
     time_to_first_token: float
+    """Seconds from the arrival, waiting included."""
     finished: float
+    """Seconds from the start of the run."""
     prefill_seconds: float
+    """Of the prefill alone, without lookup and waiting."""
 
     @property
     def prefilled_tokens(self) -> int:
@@ -353,22 +337,14 @@ def _is_count(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Whether two runs of the same requests gave the same answers, and whether by luck.
-
-    Attributes
-    ----------
-    identical : bool
-        Every token of every answer.
-    logit_difference : float
-        Largest difference of a logit, up to the first differing token of an answer.
-    margin : float
-        Smallest gap between the two largest logits.
-    distinct_answers : int
-    """
+    """Whether two runs of the same requests gave the same answers, and whether by luck."""
 
     identical: bool
+    """Every token of every answer."""
     logit_difference: float
+    """Largest difference of a logit, up to the first differing token of an answer."""
     margin: float
+    """Smallest gap between the two largest logits."""
     distinct_answers: int
 
     @property

@@ -33,42 +33,33 @@ Attend = Callable[[int, Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """Weights of one layer; matrices map rows of activations, ``x @ w``.
-
-    Attributes
-    ----------
-    attention_norm, feed_norm : ndarray, shape (d_model,)
-    qkv : ndarray, shape (d_model, (heads + 2 kv_heads) * head_dim)
-        Queries, keys, values side by side.
-    out : ndarray, shape (heads * head_dim, d_model)
-    gate_up : ndarray, shape (d_model, 2 d_ff)
-    down : ndarray, shape (d_ff, d_model)
-    """
+    """Weights of one layer; matrices map rows of activations, ``x @ w``."""
 
     attention_norm: Floats
+    """Shape (d_model,)."""
     qkv: Floats
+    """Shape (d_model, (heads + 2 kv_heads) * head_dim). Queries, keys, values side by side."""
     out: Floats
+    """Shape (heads * head_dim, d_model)."""
     feed_norm: Floats
+    """Shape (d_model,)."""
     gate_up: Floats
+    """Shape (d_model, 2 d_ff)."""
     down: Floats
+    """Shape (d_ff, d_model)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All weights.
-
-    Attributes
-    ----------
-    embedding : ndarray, shape (vocabulary, d_model)
-    layers : tuple of LayerWeights
-    norm : ndarray, shape (d_model,)
-    head : ndarray, shape (d_model, vocabulary)
-    """
+    """All weights."""
 
     embedding: Floats
+    """Shape (vocabulary, d_model)."""
     layers: tuple[LayerWeights, ...]
     norm: Floats
+    """Shape (d_model,)."""
     head: Floats
+    """Shape (d_model, vocabulary)."""
 
     @property
     def count(self) -> int:

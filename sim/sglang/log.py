@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cache_worthy.sim.cost import BlockCost, DepthFn
 from cache_worthy.sim.errors import InputError
@@ -12,50 +12,44 @@ from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
-class PagedLog:
-    """Requests as dense block ids with their sizes; made by :meth:`of`.
+class PagedRequest:
+    """One request, cut to pages."""
 
-    Attributes
-    ----------
-    forest : Forest
-        The log, interned, in blocks of ``block_tokens`` tokens.
-    block_tokens : int
-    cost_fn : DepthFn
-        Of whole blocks.
-    prompts : list of sequence of int
-        Dense ids, each naming its whole prefix: those of the forest for full blocks, others for
-        blocks that are cut.
-    generated : list of list of int
-        Dense ids that the finished request adds behind its prompt.
-    weights : list of int
-        Tokens of each id.
-    prompt_tokens : list of int
-        Prompt length as the log has it.
-    prompt_room, total_room : list of int
-        Tokens of memory of the prompt, and of prompt and output: whole pages.
-    priorities : list of int
-    """
+    tokens: int
+    """Prompt length as the log has it."""
+    priority: int
+    prompt: Sequence[int]
+    """Dense ids, each naming its whole prefix: those of the forest for full blocks, others for
+    blocks that are cut."""
+    generated: list[int]
+    """Dense ids that the finished request adds behind its prompt."""
+    prompt_room: int
+    """Tokens of memory of the prompt: whole pages."""
+    total_room: int
+    """The same of prompt and output."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagedLog:
+    """Requests as dense block ids with their sizes; made by :meth:`of`."""
 
     forest: Forest
-    block_tokens: int
+    """The log, interned."""
     cost_fn: DepthFn
+    """Of whole blocks."""
     weights: list[int]
-    prompt_tokens: list[int]
-    priorities: list[int]
-    prompts: list[Sequence[int]] = field(default_factory=list)
-    generated: list[list[int]] = field(default_factory=list)
-    prompt_room: list[int] = field(default_factory=list)
-    total_room: list[int] = field(default_factory=list)
+    """Tokens of each id."""
+    requests: list[PagedRequest]
 
     @property
     def floor(self) -> int:
         """Tokens of the largest request: no smaller cache can serve the log."""
-        return max(self.total_room, default=0)
+        return max((r.total_room for r in self.requests), default=0)
 
     @property
     def distinct(self) -> int:
         """Distinct blocks of the prompts, a block cut in several ways counted for each."""
-        return len(set().union(*self.prompts))
+        return len(set().union(*(r.prompt for r in self.requests)))
 
     @classmethod
     def of(
@@ -94,8 +88,8 @@ class PagedLog:
         --------
         >>> from cache_worthy.sim.forest import build_forest
         >>> log = PagedLog.of(build_forest([(7, 8)]), [600], outputs=[100], page_size=64)
-        >>> [log.weights[block] for block in log.prompts[0]], log.prompt_room, log.total_room
-        ([512, 64], [640], [704])
+        >>> [log.weights[block] for block in log.requests[0].prompt], log.requests[0].total_room
+        ([512, 64], 704)
         """
         page = block_tokens if page_size is None else page_size
         if page < 1 or block_tokens % page:
@@ -105,50 +99,46 @@ class PagedLog:
         outputs = [None] * forest.requests if outputs is None else outputs
         priorities = [0] * forest.requests if priorities is None else priorities
         _require_one_each(forest.requests, lengths=lengths, outputs=outputs, priorities=priorities)
-        log = cls(
-            forest=forest,
-            block_tokens=block_tokens,
-            cost_fn=BlockCost(block_tokens=block_tokens) if costs is None else costs,
-            weights=[block_tokens] * forest.distinct,
-            prompt_tokens=list(lengths),
-            priorities=list(priorities),
-        )
+        costs = BlockCost(block_tokens=block_tokens) if costs is None else costs
+        log = cls(forest, costs, [block_tokens] * forest.distinct, [])
         cut: dict[tuple[int, int], int] = {}
-        for path, length, output in zip(forest.paths(), lengths, outputs, strict=True):
-            covered = len(path) * block_tokens
-            log._add(path, covered if page_size is None else length, output or 0, page, cut)
+        for path, n, output, priority in zip(
+            forest.paths(), lengths, outputs, priorities, strict=True
+        ):
+            tokens = len(path) * block_tokens if page_size is None else n
+            paged = _pages(path, tokens, output or 0, block_tokens, page, log.weights, cut)
+            log.requests.append(PagedRequest(n, priority, *paged))
         return log
-
-    def _add(
-        self,
-        path: Sequence[int],
-        tokens: int,
-        output: int,
-        page: int,
-        cut: dict[tuple[int, int], int],
-    ) -> None:
-        """Cut one request of ``tokens`` prompt tokens; ``cut`` has the ids of cut blocks by size."""
-        weights = self.weights
-        whole, rest = divmod(min(tokens, len(path) * self.block_tokens), self.block_tokens)
-        prompt = path[:whole]
-        size = rest // page * page
-        if size:  # the last block: no other can follow one that is cut
-            block = cut.setdefault((path[whole], size), len(weights))
-            if block == len(weights):
-                weights.append(size)
-            prompt = [*prompt, block]
-        self.prompts.append(prompt)
-        # Tokens that no block id names come last and are never found again, like the output.
-        named = whole * self.block_tokens + size
-        unnamed = (tokens + output) // page * page - named if output else 0
-        self.generated.append([len(weights)] if unnamed > 0 else [])
-        if unnamed > 0:
-            weights.append(unnamed)
-        self.prompt_room.append(-(-tokens // page) * page)
-        self.total_room.append(-(-(tokens + output) // page) * page)
 
 
 def _require_one_each(requests: int, **columns: Sequence[object]) -> None:
     for name, column in columns.items():
         if len(column) != requests:
             raise InputError(f"{len(column)} {name} for {requests} requests")
+
+
+def _pages(
+    path: Sequence[int],
+    tokens: int,
+    output: int,
+    block_tokens: int,
+    page: int,
+    weights: list[int],
+    cut: dict[tuple[int, int], int],
+) -> tuple[Sequence[int], list[int], int, int]:
+    """Ids of prompt and output, and the memory of both; ``cut`` has the ids of cut blocks by size."""
+    whole, rest = divmod(min(tokens, len(path) * block_tokens), block_tokens)
+    prompt = path[:whole]
+    size = rest // page * page
+    if size:  # the last block: no other can follow one that is cut
+        block = cut.setdefault((path[whole], size), len(weights))
+        if block == len(weights):
+            weights.append(size)
+        prompt = [*prompt, block]
+    # Tokens that no block id names come last and are never found again, like the output.
+    unnamed = (tokens + output) // page * page - whole * block_tokens - size if output else 0
+    generated = []
+    if unnamed > 0:
+        generated.append(len(weights))
+        weights.append(unnamed)
+    return prompt, generated, -(-tokens // page) * page, -(-(tokens + output) // page) * page

@@ -60,7 +60,7 @@ def replay_sglang(
         resident_size=cache.used,
         matched=tuple(matched),
         hit_tokens=tuple(hits),
-        prompt_tokens=tuple(log.prompt_tokens),
+        prompt_tokens=tuple(r.tokens for r in log.requests),
     )
 
 
@@ -68,21 +68,15 @@ def _serve_all(log: PagedLog, cache: RadixCache, policy: str) -> tuple[list[int]
     """Blocks matched and tokens found cached by request."""
     matched: list[int] = []
     hits: list[int] = []
-    for prompt, room, answer, total, priority, tokens in zip(
-        log.prompts,
-        log.prompt_room,
-        log.generated,
-        log.total_room,
-        log.priorities,
-        log.prompt_tokens,
-        strict=True,
-    ):
-        k, hit = cache.serve(prompt, room, answer, total, priority)
-        if not 0 <= k <= len(prompt) or not 0 <= hit <= room:
-            raise InvariantError(f"{policy}: {hit} tokens, {k} blocks hit of {room}, {len(prompt)}")
+    for r in log.requests:
+        k, hit = cache.serve(r.prompt, r.prompt_room, r.generated, r.total_room, r.priority)
+        if not 0 <= k <= len(r.prompt) or not 0 <= hit <= r.prompt_room:
+            raise InvariantError(
+                f"{policy}: {hit} tokens, {k} blocks hit of {r.prompt_room}, {len(r.prompt)}"
+            )
         if cache.used > cache.capacity:
             raise InvariantError(f"{policy}: {cache.used} tokens held of {cache.capacity}")
         matched.append(k)
-        hits.append(min(hit, tokens))
+        hits.append(min(hit, r.tokens))
     cache.check()
     return matched, hits

@@ -21,24 +21,16 @@ Scorer = Callable[["Node"], Score]
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """An entry of the registry.
-
-    Attributes
-    ----------
-    name : str
-        ``sglang_`` and the server's name.
-    summary : str
-        One line.
-    make : callable
-        ``make(**parameters)`` gives the scoring function.
-    defaults : mapping of str to int
-        Parameters with their defaults, named as the server names them.
-    """
+    """An entry of the registry."""
 
     name: str
+    """``sglang_`` and the server's name."""
     summary: str
+    """One line."""
     make: Callable[..., Scorer]
+    """``make(**parameters)`` gives the scoring function."""
     defaults: Mapping[str, int] = field(default_factory=dict)
+    """Parameters with their defaults, named as the server names them."""
 
     @property
     def server_name(self) -> str:

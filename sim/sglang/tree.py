@@ -39,36 +39,26 @@ from cache_worthy.sim.sglang.versions import Counting
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node of the tree.
-
-    Attributes
-    ----------
-    id : int
-        Order of creation.
-    parent : Node or None
-    blocks : list of int
-        Dense ids.
-    tokens, end : int
-        Tokens of its own, and from the root to its end.
-    children : dict
-        By first block.
-    hit_count, priority, last_access, created : int
-        What strategies read; times are the cache's clock.
-    history : int
-        Tokens of the longest prompt ever inserted through it.
-    """
+    """A node of the tree."""
 
     id: int
+    """Order of creation."""
     parent: Node | None
     blocks: list[int]
+    """Dense ids."""
     tokens: int
+    """Its own."""
     end: int = 0
+    """Tokens from the root to its end."""
     children: dict[int, Node] = field(default_factory=dict)
+    """By first block."""
     hit_count: int = 0
     priority: int = 0
     last_access: int = 0
+    """Times are the cache's clock."""
     created: int = 0
     history: int = 0
+    """Tokens of the longest prompt ever inserted through it."""
     locked: bool = False
     alive: bool = True
 

@@ -21,36 +21,25 @@ Counting = Literal["never", "twice", "once"]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A state of the server.
-
-    Attributes
-    ----------
-    since : tuple of int
-        First release read that has it.
-    choices : tuple of str
-        What ``--radix-eviction-policy`` accepts.
-    counting : {"never", "twice", "once"}
-        How often one request moves the hit count of a node of its prompt: not at all (so lfu is
-        lru), at both of its insertions (sgl-project/sglang#30689), or once.
-    source : str
-        Releases read, and the pull request where it is known.
-    evict_whole_request : bool
-        Whether an eviction is asked for the whole allocation, or for the shortfall.
-    config_flag : bool
-        Parameters go through ``--radix-eviction-policy-config`` (a JSON object).
-    session_cache : str or None
-        What ``--enable-session-radix-cache`` also needs in the environment, "" for nothing; None
-        where a release of the row lacks it or means another thing by it (0.5.16 ties it to the
-        priority policy).
-    """
+    """A state of the server."""
 
     since: tuple[int, int, int]
+    """First release read that has it."""
     choices: tuple[str, ...]
+    """What ``--radix-eviction-policy`` accepts."""
     counting: Counting
+    """How often one request moves the hit count of a node of its prompt: not at all (so lfu is
+    lru), at both of its insertions (sgl-project/sglang#30689), or once."""
     source: str
+    """Releases read, and the pull request where it is known."""
     evict_whole_request: bool = False
+    """Whether an eviction is asked for the whole allocation, or for the shortfall."""
     config_flag: bool = False
+    """Parameters go through ``--radix-eviction-policy-config`` (a JSON object)."""
     session_cache: str | None = None
+    """What ``--enable-session-radix-cache`` also needs in the environment, "" for nothing; None
+    where a release of the row lacks it or means another thing by it (0.5.16 ties it to the priority
+    policy)."""
 
     @property
     def label(self) -> str:

@@ -231,7 +231,7 @@ def test_interrupted_ascent_keeps_what_it_has(solved: int, monkeypatch: pytest.M
     left = [solved]
 
     class Interrupting(lp_module.Chain):
-        def solve(self, solver: str | None) -> lp_module.ChainAnswer:
+        def solve(self, solver: str | None) -> lp_module.Relaxation:
             if not left[0]:
                 raise KeyboardInterrupt
             left[0] -= 1

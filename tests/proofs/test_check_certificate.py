@@ -27,7 +27,6 @@ from cache_worthy.oracles.bound.certificate import (
     Prices,
     certify,
     evaluate,
-    exact_bound,
     to_json,
 )
 from cache_worthy.oracles.bound.groups import BlockTrace, group_references, trace_of_requests
@@ -81,8 +80,8 @@ def test_agrees_with_the_oracle_on_any_prices(
     certified = Certified(prices=prices, bound=bound, rows="A3")
     document = json.loads(to_json(trace, capacity, certified))
     sentence = check(trace, document)
-    assert sentence.startswith(f"certified lower bound {exact_bound(trace, certified)}\n")
-    assert exact_bound(trace, certified) <= optimal_cost(instance_of_trace(trace), capacity) * int(
+    assert sentence.startswith(f"certified lower bound {trace.in_cost(certified.bound)}\n")
+    assert trace.in_cost(certified.bound) <= optimal_cost(instance_of_trace(trace), capacity) * int(
         trace.unit
     )
 

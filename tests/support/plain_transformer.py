@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.serving import Weights
 from cache_worthy.sim.serving.pool import Floats
+from cache_worthy.sim.serving.transformer import Weights
 
 
 def norm(x: Floats, gain: Floats) -> Floats:

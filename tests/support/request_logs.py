@@ -8,7 +8,7 @@ from typing import Any
 from cache_worthy.sim.blocks import BlockLog
 from cache_worthy.sim.columns import RequestTable
 from cache_worthy.sim.forest import build_forest
-from cache_worthy.sim.sglang import PagedLog
+from cache_worthy.sim.sglang.log import PagedLog
 from cache_worthy.sim.trace import Request
 
 

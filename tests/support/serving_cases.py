@@ -9,11 +9,8 @@ from functools import cache
 import numpy as np
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.serving import (
-    Engine,
-    EngineRequest,
-    Transformer,
-)
+from cache_worthy.sim.serving.server import Engine, EngineRequest
+from cache_worthy.sim.serving.transformer import Transformer
 
 TINY = Model("tiny", layers=2, d_model=32, heads=4, kv_heads=2, head_dim=8, d_ff=48, vocabulary=512)
 BLOCK = 4

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cache_worthy.sim import serving
-from cache_worthy.sim.serving import (
-    BlockPool,
-    Engine,
-    Transformer,
-    chat_workload,
-)
-from cache_worthy.sim.serving.pool import Floats
+from cache_worthy.sim.serving import server, transformer, workload
+from cache_worthy.sim.serving.pool import BlockPool, Floats
+from cache_worthy.sim.serving.server import Engine
+from cache_worthy.sim.serving.transformer import Transformer
+from cache_worthy.sim.serving.workload import chat_workload
 from cache_worthy.study.results import Run
 
 SMALL = ("--prefix-lens", "0,32", "--requests", 4, "--tenants", 2, "--rate", 1000)
@@ -53,8 +50,8 @@ class Work:
                 return super().prefill(tokens, start, stored, table, pool)
 
         clock.transformer = Counted
-        monkeypatch.setattr(serving, "Transformer", Counted)
-        monkeypatch.setattr(serving, "Engine", partial(Engine, clock=clock, sleep=clock.sleep))
+        monkeypatch.setattr(transformer, "Transformer", Counted)
+        monkeypatch.setattr(server, "Engine", partial(Engine, clock=clock, sleep=clock.sleep))
         return clock
 
     def sleep(self, seconds: float) -> None:
@@ -101,4 +98,4 @@ LOG = [
 def elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder of its own, and with short answers, for speed."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(serving, "chat_workload", partial(chat_workload, answer_tokens=3))
+    monkeypatch.setattr(workload, "chat_workload", partial(chat_workload, answer_tokens=3))

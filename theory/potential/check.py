@@ -88,23 +88,14 @@ def weights(name: PotentialName, instance: Instance, k: int, h: int) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One row that did not hold.
-
-    Attributes
-    ----------
-    row : str
-    request : int
-        Index into the requests; ``len(requests)`` for the sum over the whole run.
-    event : Event or None
-    excess : int or Fraction
-        By how much, positive.
-    detail : str
-    """
+    """One row that did not hold."""
 
     row: str
     request: int
+    """Index into the requests; ``len(requests)`` for the sum over the whole run."""
     event: Event | None
     excess: Number
+    """By how much, positive."""
     detail: str
 
     def describe(self) -> str:
@@ -142,36 +133,24 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one checked run showed.
-
-    Attributes
-    ----------
-    policy : str
-    k, h : int
-    cost, offline_cost : int or Fraction
-        Exact; the offline cost is that of the schedule that was used.
-    ratio_bound : int or Fraction
-        ``b / (b - a)``: Young's ``k/(k-h+1)``, or Landlord's exact ratio.
-    requests, evictions, events : int
-    checks : dict of str to int
-        How often every row was evaluated.
-    violations : tuple of Violation
-    steps : tuple of Step
-        Empty unless events were kept.
-    """
+    """What one checked run showed."""
 
     policy: str
     k: int
     h: int
     cost: Number
     offline_cost: Number
+    """Of the schedule that was used."""
     ratio_bound: Number
+    """``b / (b - a)``: Young's ``k/(k-h+1)``, or Landlord's exact ratio."""
     requests: int
     evictions: int
     events: int
     checks: dict[str, int]
+    """How often every row was evaluated."""
     violations: tuple[Violation, ...]
     steps: tuple[Step, ...] = field(default=(), repr=False)
+    """Empty unless events were kept."""
 
     @property
     def vacuous(self) -> bool:

@@ -18,30 +18,21 @@ Formula = Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: hypotheses, conclusion, and what must break it.
-
-    Attributes
-    ----------
-    table, name : str
-        ``cosigned`` or ``landlord``, and the row's name in the table.
-    says : str
-        The row in words.
-    hypotheses : dict of str to formula
-        Named, so that each can be dropped.
-    conclusion : formula
-    needed : tuple of str
-        Hypotheses without which the row must fail.
-    wrong : dict of str to formula
-        Conclusions with a wrong constant, which must fail.
-    """
+    """One row: hypotheses, conclusion, and what must break it."""
 
     table: str
+    """``cosigned`` or ``landlord``."""
     name: str
+    """The row's name in the table."""
     says: str
+    """The row in words."""
     hypotheses: dict[str, Formula]
+    """Named, so that each can be dropped."""
     conclusion: Formula
     needed: tuple[str, ...]
+    """Hypotheses without which the row must fail."""
     wrong: dict[str, Formula] = field(default_factory=dict)
+    """Conclusions with a wrong constant, which must fail."""
 
     def mutants(self) -> tuple[str, ...]:
         """Names of the mutated twins: ``without:HYPOTHESIS`` and ``wrong:CONSTANT``."""

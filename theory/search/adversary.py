@@ -25,22 +25,16 @@ class PhaseForest:
     Two copies of ``m`` trees whose sizes, at most ``path``, sum to ``k-h+1``; every tree is a root
     of cost 0 with an expensive child of size 1 (the child alone for a tree of size 1). And ``h`` unit
     roots of cost 1.
-
-    Attributes
-    ----------
-    forest : Instance
-        Without requests.
-    costly : tuple of two tuples of int
-        The costly nodes of both copies.
-    units : tuple of int
     """
 
     forest: Instance
+    """Without requests."""
     k: int
     h: int
     path: int
     cost: Number
     costly: tuple[tuple[int, ...], tuple[int, ...]]
+    """The costly nodes of both copies."""
     units: tuple[int, ...]
 
     @property
@@ -131,41 +125,25 @@ def phase_forest(
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What the policy paid in one phase.
-
-    Attributes
-    ----------
-    cost : int or Fraction
-    requests : int
-    units : int
-        Different unit nodes requested.
-    ended : bool
-        False if no costly node left within the limit, so that the phase was broken off.
-    """
+    """What the policy paid in one phase."""
 
     cost: Number
     requests: int
     units: int
+    """Different unit nodes requested."""
     ended: bool
+    """False if no costly node left within the limit, so that the phase was broken off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A played construction.
-
-    Attributes
-    ----------
-    policy : str
-    stage : PhaseForest
-    phases : tuple of Phase
-    instance : Instance
-        The forest with the requests that were made.
-    """
+    """A played construction."""
 
     policy: str
     stage: PhaseForest
     phases: tuple[Phase, ...]
     instance: Instance
+    """The forest with the requests that were made."""
 
     @property
     def cost(self) -> Number:

@@ -33,61 +33,44 @@ from cache_worthy.theory.search.task import COUNTING
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A violation with numbers: the instance cut off after the request that shows it.
-
-    Attributes
-    ----------
-    instance : Instance
-        Integer costs of least sum.
-    k, h : int
-    schedule : tuple of frozenset
-    row : str
-        The first row that broke.
-    text : str
-        The checker's own description on these numbers.
-    """
+    """A violation with numbers: the instance cut off after the request that shows it."""
 
     instance: Instance
+    """Integer costs of least sum."""
     k: int
     h: int
     schedule: States
     row: str
+    """The first row that broke."""
     text: str
+    """The checker's own description on these numbers."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What was covered and what was found.
-
-    Attributes
-    ----------
-    forests : int
-        Sized forests, one per pair ``(k, h)``; ``vacuous`` more fit in ``k`` and were left out.
-    sequences, schedules : int
-        Request sequences up to symmetry, and (sequence, offline schedule) pairs.
-    courses : int
-        Runs over disjoint cones of costs that together are all costs.
-    requests, events, evictions, checks : int
-        Summed over the courses; ``checks`` counts evaluated rows.
-    broken : Counter
-        Violations of every row.
-    smallest : Found or None
-        The one of fewest nodes, then fewest requests.
-    """
+    """What was covered and what was found."""
 
     policy: str
     potential: PotentialName
     forests: int = 0
+    """Sized forests, one per pair ``(k, h)``; ``vacuous`` more fit in ``k`` and were left out."""
     vacuous: int = 0
     sequences: int = 0
+    """Request sequences up to symmetry."""
     schedules: int = 0
+    """(sequence, offline schedule) pairs."""
     courses: int = 0
+    """Runs over disjoint cones of costs that together are all costs."""
     requests: int = 0
+    """This and the next three are summed over the courses."""
     events: int = 0
     evictions: int = 0
     checks: int = 0
+    """Evaluated rows."""
     broken: Counter[str] = field(default_factory=Counter)
+    """Violations of every row."""
     smallest: Found | None = None
+    """The one of fewest nodes, then fewest requests."""
 
     @property
     def violations(self) -> int:

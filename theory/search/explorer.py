@@ -186,14 +186,21 @@ class Explorer:
         self, sequence: tuple[int, ...], runs: list[Run], layer: dict[int, list[Vector]]
     ) -> bool:
         offline = self.schedules.vectors(layer)
-        for run_ in runs:
-            gains = frozenset(
-                gain for vector in offline if max(gain := self._gain(run_.loads, vector)) > 0
-            )
-            if gains and self.space.find(run_.facts, gains) is not None:
-                self.found = Found(sequence, run_.facts, gains)
-                return True
-        return False
+        return any(self._wins(sequence, r.facts, r.loads, offline) for r in runs)
+
+    def _wins(
+        self, sequence: tuple[int, ...], facts: Facts, online: Vector, offline: list[Vector]
+    ) -> bool:
+        """Whether some costs with ``facts`` make the policy pay too much; then they are kept."""
+        p, q = self.limit_ratio
+        gains = frozenset(
+            tuple(q * a - p * b for a, b in zip(online, vector, strict=True)) for vector in offline
+        )
+        gains = frozenset(gain for gain in gains if max(gain) > 0)
+        if not gains or self.space.find(facts, gains) is None:
+            return False
+        self.found = Found(sequence, facts, gains)
+        return True
 
     def _cycle_violated(
         self, cycle: tuple[int, ...], runs: list[Run], layer: dict[int, list[Vector]]
@@ -217,13 +224,8 @@ class Explorer:
                     if facts is None:
                         continue
                     paid = tuple(a - b for a, b in zip(run_.loads, warm.loads, strict=True))
-                    gains = frozenset(
-                        gain
-                        for vector in offline
-                        if max(gain := self._gain(paid, tuple(period * b for b in vector))) > 0
-                    )
-                    if gains and self.space.find(facts, gains) is not None:
-                        self.found = Found(cycle, facts, gains)
+                    more = [tuple(period * b for b in vector) for vector in offline]
+                    if self._wins(cycle, facts, paid, more):
                         return True
         return False
 
@@ -249,13 +251,12 @@ class Explorer:
             return None
         more = dict(facts)
         for a, b in zip(one, two, strict=True):
-            if not isinstance(a, Linear) and not isinstance(b, Linear):
+            form_of, other = (a, b) if isinstance(a, Linear) else (b, a)
+            if not isinstance(form_of, Linear):
                 if a != b:
                     return None
                 continue
-            form, _ = self.space.normal(
-                a._minus(b) if isinstance(a, Linear) else _as_linear(b)._minus(a)
-            )
+            form, _ = self.space.normal(form_of._minus(other))
             if any(form):
                 allowed = more.get(form, ANY) & ZERO
                 if not allowed:
@@ -263,22 +264,12 @@ class Explorer:
                 more[form] = allowed
         return more if self.space.find(more) is not None else None
 
-    def _gain(self, online: Vector, offline: Vector) -> Vector:
-        p, q = self.limit_ratio
-        return tuple(q * a - p * b for a, b in zip(online, offline, strict=True))
-
 
 def _flat(value: object) -> list[object]:
     """The leaves of nested tuples, lists and dicts, with the lengths."""
     if isinstance(value, tuple | list):
         return [len(value), *(leaf for part in value for leaf in _flat(part))]
     return [value]
-
-
-def _as_linear(value: object) -> Linear:
-    if not isinstance(value, Linear):
-        raise SearchError(f"expected a linear form, got {value!r}")
-    return value
 
 
 def _replayed(task: Task, space: Space, found: Found) -> Witness:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
-from typing import TypedDict, Unpack
+from typing import Any
 
 from cache_worthy.theory.algorithms import ALGORITHMS
 from cache_worthy.theory.forests import Tick, sized_forests
@@ -37,28 +37,19 @@ from cache_worthy.theory.search.task import (
     Witness,
     ticker,
 )
-from cache_worthy.theory.steps import Tie
 
 _UNHURRIED = ticker(None)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Outcome of :func:`find`.
-
-    Attributes
-    ----------
-    status : str
-        ``"sat"``, ``"unsat"`` (the whole range) or ``"timeout"``.
-    witness : Witness or None
-    complete_nodes : int
-        Every forest of up to this many nodes was searched to the end.
-    coverage : Coverage
-    """
+    """Outcome of :func:`find`."""
 
     status: str
+    """``"sat"``, ``"unsat"`` (the whole range) or ``"timeout"``."""
     witness: Witness | None
     complete_nodes: int
+    """Every forest of up to this many nodes was searched to the end."""
     coverage: Coverage = field(default_factory=Coverage)
 
 
@@ -107,57 +98,30 @@ def one_by_one(tasks: Sequence[Task], deadline: float | None) -> list[Outcome]:
     return [search_task(task, deadline) for task in tasks]
 
 
-class Limits(TypedDict, total=False):
-    """What narrows a search, or widens it.
-
-    Attributes
-    ----------
-    max_size : int
-        Sizes are ``1..max_size`` (1).
-    k, h : int or None
-        One capacity each; all with ``1 <= h <= k`` when left out.
-    tie : str
-        Tie-break of the transcription ("lru").
-    cycle : bool
-        Look for request cycles, repeated forever, of at most so many requests. The search sees
-        only what :func:`cycle_scope` says; "unsat" is to be read with these limits. The means of a
-        witness are exact.
-    ratio : int, Fraction or None
-        Exceed this, at least 1, instead of ``k/(k-h+1)``.
-    falling : bool
-        Only costs per size that never rise from root to leaf: the safe sub-case of Landlord.
-    """
-
-    max_size: int
-    k: int | None
-    h: int | None
-    tie: Tie
-    cycle: bool
-    ratio: Number | None
-    falling: bool
-
-
 def tasks_for(
-    policy: str, n: int, max_requests: int, *, tick: Tick = _UNHURRIED, **limits: Unpack[Limits]
+    policy: str,
+    n: int,
+    max_requests: int,
+    *,
+    max_size: int = 1,
+    k: int | None = None,
+    h: int | None = None,
+    tick: Tick = _UNHURRIED,
+    **how: Any,
 ) -> Iterator[Task]:
-    """All sized forests on ``n`` nodes under all admissible capacities.
+    """All sized forests on ``n`` nodes under all admissible capacities; ``how`` as in `Task`.
 
     Left out: ``k`` at or above the total size, where nothing is ever evicted and the policy pays
     what every schedule pays. ``tick`` is called again and again, and may raise to stop.
     """
-    k, h = limits.get("k"), limits.get("h")
-    tie, cycle = limits.get("tie", "lru"), limits.get("cycle", False)
-    ratio, falling = limits.get("ratio"), limits.get("falling", False)
-    for parent, size in sized_forests(n, limits.get("max_size", 1), tick):
+    for parent, size in sized_forests(n, max_size, tick):
         for kk in (k,) if k is not None else range(1, sum(size)):
             if kk >= sum(size):
                 continue
             for hh in (h,) if h is not None else range(1, kk + 1):
                 if hh <= kk:
                     tick()
-                    yield Task(
-                        policy, parent, size, kk, hh, max_requests, tie, cycle, ratio, falling
-                    )
+                    yield Task(policy, parent, size, kk, hh, max_requests, **how)
 
 
 class _Search:
@@ -202,7 +166,8 @@ def find(
     *,
     timeout: float | None = None,
     runner: Runner = one_by_one,
-    **limits: Unpack[Limits],
+    ratio: Number | None = None,
+    **limits: Any,
 ) -> SearchResult:
     """Search for a violation of ``k/(k-h+1)``, fewest nodes first, then fewest requests.
 
@@ -218,7 +183,8 @@ def find(
     runner : callable
         How a batch of tasks is run; the command line passes one that uses workers.
     **limits
-        See :class:`Limits`.
+        ``max_size`` (sizes are 1 up to it; 1), ``k`` and ``h`` (one capacity each; all with
+        ``1 <= h <= k`` when left out), and the fields of `Task` with a default.
 
     Raises
     ------
@@ -230,7 +196,6 @@ def find(
     Time grows like ``n! max_size^n n^T`` at worst. No additive constant: the bounds are stated
     from empty caches.
     """
-    ratio = limits.get("ratio")
     if policy not in ALGORITHMS:
         raise InstanceError(f"policy {policy!r}: expected one of {', '.join(ALGORITHMS)}")
     if ratio is not None and not (isinstance(ratio, int | Fraction) and ratio >= 1):
@@ -238,7 +203,7 @@ def find(
     deadline = None if timeout is None else time.monotonic() + timeout
     search = _Search(deadline, runner)
     for n in range(1, max_nodes + 1):
-        tasks = tasks_for(policy, n, max_requests, tick=ticker(deadline), **limits)
+        tasks = tasks_for(policy, n, max_requests, tick=ticker(deadline), ratio=ratio, **limits)
         best = search.best(tasks, max_requests)
         if best is not None:
             return SearchResult("sat", best, n if search.complete else n - 1, search.coverage)

@@ -26,6 +26,10 @@ class SymbolicError(RuntimeError):
     """z3 did not decide linear arithmetic, or contradicts itself."""
 
 
+def _comparison(truth: int) -> Callable[[Linear, object], bool]:
+    return lambda self, other: self.space.decide(self._minus(other), truth)
+
+
 class Linear:
     """A linear form of the costs; comparing two asks the :class:`Space` for a decision.
 
@@ -74,27 +78,16 @@ class Linear:
             return self
         return Linear(self.space, tuple(Fraction(a) / divisor for a in self.coefs))
 
-    def __lt__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), NEGATIVE)
-
-    def __le__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), NEGATIVE | ZERO)
-
-    def __gt__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), POSITIVE)
-
-    def __ge__(self, other: object) -> bool:
-        return self.space.decide(self._minus(other), POSITIVE | ZERO)
+    __lt__ = _comparison(NEGATIVE)
+    __le__ = _comparison(NEGATIVE | ZERO)
+    __gt__ = _comparison(POSITIVE)
+    __ge__ = _comparison(POSITIVE | ZERO)
 
     def __eq__(self, other: object) -> bool:
-        if other is None:
-            return False
-        return self.space.decide(self._minus(other), ZERO)
+        return other is not None and self.space.decide(self._minus(other), ZERO)
 
     def __ne__(self, other: object) -> bool:
-        if other is None:
-            return True
-        return not self.space.decide(self._minus(other), ZERO)
+        return not self == other
 
     def __bool__(self) -> bool:
         return self != 0
@@ -261,20 +254,13 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Course(Generic[T]):
-    """One course of a computation: its result, and the costs on which it takes it.
-
-    Attributes
-    ----------
-    result : object
-    facts : dict
-        The signs of linear forms that hold exactly on the costs of this course.
-    model : tuple of Fraction
-        One such cost vector.
-    """
+    """One course of a computation: its result, and the costs on which it takes it."""
 
     result: T
     facts: Facts
+    """The signs of linear forms that hold exactly on the costs of this course."""
     model: tuple[Fraction, ...]
+    """One such cost vector."""
 
 
 def courses(

@@ -34,33 +34,22 @@ def ticker(deadline: float | None) -> Tick:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An instance on which a policy costs more than a bound times a feasible schedule.
-
-    Attributes
-    ----------
-    instance : Instance
-        Integer costs.
-    k, h : int
-    policy : str
-    tie : str
-        Tie-break of the transcription.
-    online : int or Fraction
-        The policy's cost, from exact replay; for a cycle, its mean cost per cycle.
-    offline : int or Fraction
-        Cost of the witness's schedule at ``h``, of which the optimum is no larger; for a cycle,
-        the optimum's exact minimum mean cost per cycle.
-    cycle : bool
-        The requests are one cycle, to be repeated forever.
-    """
+    """An instance on which a policy costs more than a bound times a feasible schedule."""
 
     instance: Instance
+    """Integer costs."""
     k: int
     h: int
     policy: str
     tie: str
+    """Tie-break of the transcription."""
     online: Number
+    """The policy's cost, from exact replay; for a cycle, its mean cost per cycle."""
     offline: Number
+    """Cost of the witness's schedule at ``h``, of which the optimum is no larger; for a cycle, the
+    optimum's exact minimum mean cost per cycle."""
     cycle: bool = False
+    """The requests are one cycle, to be repeated forever."""
 
     @property
     def ratio(self) -> Number | None:
@@ -70,25 +59,17 @@ class Witness:
 
 @dataclass(slots=True)
 class Coverage:
-    """What a search has gone through, in numbers.
-
-    Attributes
-    ----------
-    forests : int
-        Sized forests searched to the end, one per pair ``(k, h)``.
-    sequences : int
-        Request sequences that touch every leaf, up to symmetry.
-    runs : int
-        (sequence, cost cone) pairs; ``vacuous`` of them never evict.
-    checks : int
-        Calls of z3.
-    """
+    """What a search has gone through, in numbers."""
 
     forests: int = 0
+    """Sized forests searched to the end, one per pair ``(k, h)``."""
     sequences: int = 0
+    """Request sequences that touch every leaf, up to symmetry."""
     runs: int = 0
+    """(sequence, cost cone) pairs; ``vacuous`` of them never evict."""
     vacuous: int = 0
     checks: int = 0
+    """Calls of z3."""
 
     def add(self, other: Coverage) -> None:
         """Add the numbers of another search."""
@@ -107,9 +88,15 @@ class Task:
     h: int
     max_requests: int
     tie: Tie = "lru"
+    """Tie-break of the transcription."""
     cycle: bool = False
+    """Look for request cycles, repeated forever, of at most so many requests. The search sees only
+    what `find.cycle_scope` says; "unsat" is to be read with these limits. The means of a witness
+    are exact."""
     ratio: Number | None = None
+    """Exceed this, at least 1, instead of ``k/(k-h+1)``."""
     falling: bool = False
+    """Only costs per size that never rise from root to leaf: the safe sub-case of Landlord."""
 
     @property
     def limit(self) -> Fraction:

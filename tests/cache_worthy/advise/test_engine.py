@@ -18,14 +18,9 @@ from cache_worthy.report.model import Command
 from cache_worthy.report.terminal import command_lines
 from cache_worthy.sim.blocks import replay_blocks
 from cache_worthy.sim.cost import BlockCost, BlockSize, load_model
-from cache_worthy.sim.sglang import (
-    CURRENT,
-    SERVERS,
-    STRATEGIES,
-    Server,
-    flag_for,
-    replay_sglang,
-)
+from cache_worthy.sim.sglang.replay import replay_sglang
+from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, Server, flag_for
 
 ROOT = Path(__file__).resolve().parents[3]
 Run = Callable[..., tuple[int, str, str]]

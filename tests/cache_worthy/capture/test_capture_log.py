@@ -22,7 +22,7 @@ from bare_http import Capture, Upstream, fetch
 from capture_traffic import CHAT, COMPLETIONS, MESSAGES, answers, send
 
 from cache_worthy.advise.sections import skippable
-from cache_worthy.capture.key import secret_key
+from cache_worthy.capture.given import secret_key
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 

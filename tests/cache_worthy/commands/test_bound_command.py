@@ -63,7 +63,7 @@ def test_keys_and_values(run: Run, write: Write) -> None:
     assert [k for k in data if k in KEYS] == KEYS
     trace = trace_of_requests(paths_of(read_log(log).requests), BlockCost().cumulative(3))
     optimum = int(optimal_cost(instance_of_trace(trace), 4) * trace.unit)
-    assert data["compulsory_cost"] == int(trace.compulsory * trace.unit)
+    assert data["compulsory_cost"] == int(instance_of_trace(trace).compulsory * trace.unit)
     assert data["compulsory_cost"] < data["lower_bound"] <= optimum <= data["feasible_cost"]
     _, out, _ = run("replay", log, "--policy", "lru", "--capacity-blocks", 4, "--json")
     lru = json.loads(out)
@@ -142,7 +142,7 @@ def test_measured_costs(run: Run, write: Write, tmp_path: Path) -> None:
     assert code == 0
     data = json.loads(out)
     trace = trace_of_requests([r["hash_ids"] for r in LOG], [0, 10, 11, 30])  # type: ignore[misc]
-    assert data["compulsory_cost"] == int(trace.compulsory * trace.unit)
+    assert data["compulsory_cost"] == int(instance_of_trace(trace).compulsory * trace.unit)
     assert data["lower_bound"] <= int(optimal_cost(instance_of_trace(trace), 4) * trace.unit)
 
 

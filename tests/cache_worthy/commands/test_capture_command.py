@@ -10,9 +10,8 @@ import pytest
 from bare_http import Capture, Upstream
 from capture_traffic import CHAT, answers, send
 
-from cache_worthy.capture.addresses import bind, is_own
-from cache_worthy.capture.recorder import Counts
-from cache_worthy.capture.summary import summary
+from cache_worthy.capture.counts import Counts, summary
+from cache_worthy.capture.given import bind, is_own
 
 Run = Callable[..., tuple[int, str, str]]
 

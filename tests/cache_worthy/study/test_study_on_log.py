@@ -14,15 +14,12 @@ from study_cases import (
     elsewhere,
 )
 
-from cache_worthy.sim import serving
-from cache_worthy.sim.serving import (
-    STUDY_MODEL,
-    Engine,
-)
+from cache_worthy.sim.serving import server, simulated
+from cache_worthy.sim.serving.server import Engine
+from cache_worthy.sim.serving.workload import STUDY_MODEL
 from cache_worthy.study import limits
 from cache_worthy.study.csv_file import from_csv
-from cache_worthy.study.fit import fit_line
-from cache_worthy.study.results import LogPoint
+from cache_worthy.study.results import LogPoint, fit_line
 
 Call = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -50,7 +47,7 @@ def test_seconds_of_a_log_are_medians_of_the_prefill(
         made: Engine = partial(Engine, clock=work, sleep=work.sleep)(*args, **options)  # type: ignore[arg-type]
         return made
 
-    monkeypatch.setattr(serving, "Engine", engine)
+    monkeypatch.setattr(server, "Engine", engine)
     code, out, _ = run("study", "--log", write(*LOG), "--block-size", 16, "--json")
     points = json.loads(out)["result"]["points"]
     assert code == 0
@@ -127,7 +124,7 @@ def test_the_fit_and_its_scatter_are_printed_and_drawn(run: Call, write: Write, 
 def test_a_log_that_the_simulator_predicts_wrongly_is_reported(
     run: Call, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "predicted_skips", lambda *a, **options: [0, 1, 0, 0])
+    monkeypatch.setattr(simulated, "predicted_skips", lambda *a, **options: [0, 1, 0, 0])
     code, out, _ = run("study", "--log", write(*LOG), "--block-size", 16, "--repeats", 1)
     assert code == 1
     assert "NOT equal" in out

@@ -19,14 +19,9 @@ from study_cases import (
 )
 
 from cache_worthy.report.words.study import REPEAT_WARNING
-from cache_worthy.sim import serving
-from cache_worthy.sim.serving import (
-    STUDY_MODEL,
-    Agreement,
-    EngineRequest,
-    Served,
-    chat_workload,
-)
+from cache_worthy.sim.serving import server, workload
+from cache_worthy.sim.serving.server import Agreement, EngineRequest, Served
+from cache_worthy.sim.serving.workload import STUDY_MODEL, chat_workload
 from cache_worthy.study import limits, on_workload
 
 Call = Callable[..., tuple[int, str, str]]
@@ -100,7 +95,7 @@ def test_json_and_the_repeat_probe(run: Call) -> None:
 def test_a_cache_that_changes_answers_is_reported(
     run: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "agreement", lambda a, b: Agreement(False, 1.0, 0.1, 4))
+    monkeypatch.setattr(server, "agreement", lambda a, b: Agreement(False, 1.0, 0.1, 4))
     code, out, _ = run("study", *QUICK)
     assert code == 1
     assert "DIFFERENT" in out
@@ -112,7 +107,7 @@ def test_identical_answers_by_luck_are_no_result(
 ) -> None:
     """The gap must be above twice the difference, in every repeat: here it is not in the second."""
     found = iter([Agreement(True, 1e-7, 1e-4, 4)] * 2 + [Agreement(True, 1e-5, margin, 4)] * 2)
-    monkeypatch.setattr(serving, "agreement", lambda a, b: next(found))
+    monkeypatch.setattr(server, "agreement", lambda a, b: next(found))
     code, out, _ = run("study", *SMALL, "--repeats", 2)
     assert code == expected
     assert ("NOT SHOWN: in some run the gap is not above twice the difference" in out) == bool(
@@ -133,19 +128,19 @@ def test_gap_and_difference_are_compared_within_a_run(
 ) -> None:
     """Over all runs the gap, 9, is below twice the difference, 5; in no run it is."""
     found = iter([Agreement(True, 5e-6, 2e-5, 4), Agreement(True, 3e-6, 9e-6, 4)])
-    monkeypatch.setattr(serving, "agreement", lambda a, b: next(found))
+    monkeypatch.setattr(server, "agreement", lambda a, b: next(found))
     code, out, _ = run("study", *QUICK)
     assert code == 0
     words = " ".join(out.split())
     assert "5.0e-06, smallest gap of the two leading ones 9.0e-06; in one run 3.0 times" in words
-    monkeypatch.setattr(serving, "agreement", lambda a, b: Agreement(True, 0.0, 1e-3, 4))
+    monkeypatch.setattr(server, "agreement", lambda a, b: Agreement(True, 0.0, 1e-3, 4))
     code, out, _ = run("study", *QUICK, "--json")
     assert (code, json.loads(out)["result"]["margin_ratio"]) == (0, None)
 
 
 def test_a_published_size_is_no_luck(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """32 requests of 24 tokens, prefix 128: 4,594 and 882 tokens prefilled, as published."""
-    monkeypatch.setattr(serving, "chat_workload", chat_workload)
+    monkeypatch.setattr(workload, "chat_workload", chat_workload)
     options = ("--prefix-lens", 128, "--rate", 1e6, "--repeats", 1, "--json")
     code, out, _ = run("study", *options)
     result = json.loads(out)["result"]
@@ -192,7 +187,7 @@ def test_the_requests_are_those_asked_for(run: Call, monkeypatch: pytest.MonkeyP
     def of_runs(rate: float) -> list[tuple[int, dict[str, object]]]:
         return [(n, o) for n, o in asked if o["rate"] == rate]
 
-    monkeypatch.setattr(serving, "chat_workload", spy)
+    monkeypatch.setattr(workload, "chat_workload", spy)
     given = ("--prefix-lens", "16,0", "--requests", 5, "--tenants", 4, "--rate", 123.5)
     assert run("study", *given, "--repeats", 2)[0] == 0
     options = {"vocabulary": 512, "requests": 5, "tenants": 4, "rate": 123.5}

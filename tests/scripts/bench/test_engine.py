@@ -9,10 +9,10 @@ from commands import script
 
 #: A small model in the place of the study's.
 TINY = """
-import cache_worthy.sim.serving as serving
+import cache_worthy.sim.serving.workload as workload
 from cache_worthy.sim.cost import Model
 
-serving.STUDY_MODEL = Model(
+workload.STUDY_MODEL = Model(
     "tiny", layers=2, d_model=32, heads=4, kv_heads=2, head_dim=8, d_ff=48, vocabulary=512
 )
 """

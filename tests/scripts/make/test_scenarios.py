@@ -12,7 +12,8 @@ from request_logs import block_log, paged_log
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.blocks import ideal, replay_blocks
-from cache_worthy.sim.sglang import CURRENT, replay_sglang, server_for
+from cache_worthy.sim.sglang.replay import replay_sglang
+from cache_worthy.sim.sglang.versions import CURRENT, server_for
 from cache_worthy.sim.trace import Request
 
 CAPACITY = {

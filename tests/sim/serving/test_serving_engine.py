@@ -10,16 +10,11 @@ from plain_transformer import greedy
 from serving_cases import BLOCK, TINY, conversations, engine, least_pool, tiny
 
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.serving import (
-    STUDY_MODEL,
-    EngineRequest,
-    Served,
-    Transformer,
-    agreement,
-    chat_workload,
-)
 from cache_worthy.sim.serving import server as server_module
 from cache_worthy.sim.serving.pool import BlockPool
+from cache_worthy.sim.serving.server import EngineRequest, Served, agreement
+from cache_worthy.sim.serving.transformer import Transformer
+from cache_worthy.sim.serving.workload import STUDY_MODEL, chat_workload
 
 
 def test_answers_are_those_of_the_dense_transcription() -> None:

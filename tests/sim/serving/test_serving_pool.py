@@ -12,7 +12,7 @@ from plain_paged_pool import EventError, PlainPagedPool
 
 from cache_worthy.sim.cost import Model
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.serving import BlockPool, block_keys, chain_key
+from cache_worthy.sim.serving.pool import BlockPool, block_keys, chain_key
 
 SMALL = Model("small", layers=1, d_model=4, heads=1, kv_heads=1, head_dim=2, d_ff=4, vocabulary=8)
 

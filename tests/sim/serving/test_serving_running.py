@@ -12,11 +12,8 @@ import pytest
 from serving_cases import BLOCK, TINY, Ticks, engine, tiny
 
 from cache_worthy.sim.errors import CapacityError, InputError
-from cache_worthy.sim.serving import (
-    Engine,
-    EngineRequest,
-)
 from cache_worthy.sim.serving.pool import BlockPool
+from cache_worthy.sim.serving.server import Engine, EngineRequest
 
 
 def test_a_request_that_does_not_fit_now_waits_in_order() -> None:

@@ -11,15 +11,10 @@ from serving_cases import BLOCK, TINY, conversations, engine, least_pool
 from cache_worthy.sim.blocks.policies.vllm_lru import VllmLru
 from cache_worthy.sim.blocks.replay import run as run_blocks
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.serving import (
-    Engine,
-    EngineRequest,
-    Transformer,
-    block_keys,
-    block_log,
-    predicted_skips,
-)
-from cache_worthy.sim.serving.simulated import GeneratingLru
+from cache_worthy.sim.serving.pool import block_keys
+from cache_worthy.sim.serving.server import Engine, EngineRequest
+from cache_worthy.sim.serving.simulated import GeneratingLru, block_log, predicted_skips
+from cache_worthy.sim.serving.transformer import Transformer
 
 
 class WithoutCopies(VllmLru):

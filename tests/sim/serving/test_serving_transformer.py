@@ -11,9 +11,10 @@ import pytest
 from plain_transformer import logits_of
 
 from cache_worthy.sim.cost import Model
-from cache_worthy.sim.serving import STUDY_MODEL, BlockPool, Transformer, random_weights
 from cache_worthy.sim.serving import transformer as module
-from cache_worthy.sim.serving.pool import Floats
+from cache_worthy.sim.serving.pool import BlockPool, Floats
+from cache_worthy.sim.serving.transformer import Transformer, random_weights
+from cache_worthy.sim.serving.workload import STUDY_MODEL
 
 TINY = Model("tiny", layers=2, d_model=32, heads=4, kv_heads=2, head_dim=8, d_ff=48, vocabulary=64)
 PROMPT = np.random.default_rng(5).integers(0, 64, 30).tolist()

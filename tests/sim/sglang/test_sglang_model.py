@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from plain_sglang import PathModel
 
 from cache_worthy.sim.errors import InvariantError
-from cache_worthy.sim.sglang import STRATEGIES, RadixCache
-from cache_worthy.sim.sglang.tree import Node
+from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.tree import Node, RadixCache
 from cache_worthy.sim.sglang.versions import Counting
 
 Snapshot = dict[tuple[int, ...], tuple[int, int, int, int, int]]

@@ -10,15 +10,10 @@ from request_logs import paged_log
 
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import InputError
-from cache_worthy.sim.sglang import (
-    CURRENT,
-    SERVERS,
-    STRATEGIES,
-    PagedLog,
-    flag_for,
-    replay_sglang,
-    server_for,
-)
+from cache_worthy.sim.sglang.log import PagedLog
+from cache_worthy.sim.sglang.replay import replay_sglang
+from cache_worthy.sim.sglang.strategies import STRATEGIES
+from cache_worthy.sim.sglang.versions import CURRENT, SERVERS, flag_for, server_for
 from cache_worthy.sim.trace import Request
 
 

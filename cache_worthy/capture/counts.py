@@ -1,8 +1,46 @@
-"""What a run of the recorder did, in a few lines."""
+"""What became of the requests: counts, and what a run did in a few lines."""
 
 from __future__ import annotations
 
-from cache_worthy.capture.recorder import ENDPOINTS, Counts
+from dataclasses import dataclass
+
+ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages")
+"""Ends of the paths whose POST bodies are prompts; everything else is only passed on."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the requests."""
+
+    passed: int = 0
+    """Requests passed on, recorded or not."""
+    recorded: int = 0
+    """Records written."""
+    failed: int = 0
+    """Those of them marked as failed."""
+    too_long: int = 0
+    """Prompts not recorded: over the body limit,"""
+    no_room: int = 0
+    """while the memory for records was full,"""
+    no_prompt: int = 0
+    """without a prompt that can be read,"""
+    unwritten: int = 0
+    """because the log could not be written."""
+    no_length: int = 0
+    """Recorded answers whose length the server did not say."""
+    prompt_tokens: int = 0
+    """As servers reported it, over the records that have this and the next:"""
+    cached_tokens: int = 0
+    """taken from a cache."""
+    counted_tokens: int = 0
+    """Prompt tokens by the server's count, over the records that have this and the next:"""
+    cut_tokens: int = 0
+    """by this tool's."""
+
+    @property
+    def lost(self) -> int:
+        """Prompts that should be in the log and are not."""
+        return self.no_room + self.unwritten
 
 
 def summary(counts: Counts, chars_per_token: float, tokenizer: str) -> list[str]:
