@@ -61,7 +61,7 @@ def load_model(
     except InputError as error:
         quoted = name if name.isprintable() and len(name) <= 200 else shown(name)
         raise InputError(f"--model {quoted}: {error}") from error.__cause__
-    weights = weight_dtype or suffix
+    weights = suffix if weight_dtype is None else weight_dtype
     return with_dtypes(model, kv=kv_dtype, weights=weights, index=indexer_dtype)
 
 
