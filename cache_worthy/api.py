@@ -20,7 +20,7 @@ from cache_worthy.advise.analysis import Analysis
 from cache_worthy.advise.analysis import analyze as _analyze
 from cache_worthy.advise.memory import Engine
 from cache_worthy.advise.request import Compared, requested
-from cache_worthy.checks import boolean, file_name, wrong
+from cache_worthy.checks import boolean, file_name, text, wrong
 from cache_worthy.logs import session
 from cache_worthy.logs.log import Log
 from cache_worthy.logs.options import ReadOptions
@@ -30,6 +30,7 @@ from cache_worthy.measure.capacity import Capacity
 from cache_worthy.measure.policies import PARAMETERS, plan_replay
 from cache_worthy.sim.cost import DEFAULT_MODEL, Model, load_model
 from cache_worthy.sim.errors import InputError
+from cache_worthy.sim.models.loading import with_dtypes
 from cache_worthy.sim.radix.policies import EvictionPolicy
 
 OwnPolicy = str | Callable[[], EvictionPolicy]
@@ -46,8 +47,8 @@ def _by_argument(call: Callable[P, T]) -> Callable[P, T]:
         try:
             return call(*args, **kwargs)
         except InputError as error:
-            text = _MODEL_FIELD.sub(r"model_field='\1', model='\2'", str(error))
-            error.args = (_OPTION.sub(lambda found: _argument(found[1]) or found[0], text),)
+            said = _MODEL_FIELD.sub(r"model_field='\1', model='\2'", str(error))
+            error.args = (_OPTION.sub(lambda found: _argument(found[1]) or found[0], said),)
             raise
 
     return named
@@ -81,6 +82,9 @@ def analyze(
     capacity_fraction: float | None = None,
     capacity_gib: float | None = None,
     model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
+    kv_dtype: str | None = None,
+    weight_dtype: str | None = None,
+    indexer_dtype: str | None = None,
     policy: OwnPolicy | Iterable[OwnPolicy] = (),
     policies: Compared = "default",
     pins: int = 5,
@@ -101,6 +105,8 @@ def analyze(
         Your own cache size, to be shown beside the recommended one: one of them at most.
     model : str, path or Model
         A shipped model, a JSON file, or the model itself.
+    kv_dtype, weight_dtype, indexer_dtype : str, optional
+        Other precisions than the model's: ``"fp8"``.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
     policies, pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
@@ -121,7 +127,7 @@ def analyze(
     """
     options = requested(
         capacity=Capacity(fraction=capacity_fraction, gib=capacity_gib),
-        model=_model(model),
+        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
         policy=[policy] if isinstance(policy, str) or callable(policy) else policy,
         policies=policies,
         pins=pins,
@@ -145,6 +151,9 @@ def replay(
     capacity_gib: float | None = None,
     capacity_blocks: int | None = None,
     model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
+    kv_dtype: str | None = None,
+    weight_dtype: str | None = None,
+    indexer_dtype: str | None = None,
     per_request: bool = True,
     **parameters: str | float | Mapping[str, int],
 ) -> Replay:
@@ -163,6 +172,8 @@ def replay(
         The cache size: one of them.
     model : str, path or Model
         A shipped model, a JSON file, or the model itself.
+    kv_dtype, weight_dtype, indexer_dtype : str, optional
+        Other precisions than the model's: ``"fp8"``.
     per_request : bool
         Whether the result has the hits of every request.
     **parameters
@@ -185,7 +196,7 @@ def replay(
         _log(log),
         plan_replay(policy, parameters),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
-        model=_model(model),
+        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
         per_request=boolean("per_request", per_request),
         note=warnings.warn,
     )
@@ -199,6 +210,9 @@ def bound(
     capacity_gib: float | None = None,
     capacity_blocks: int | None = None,
     model: str | PathLike[str] | Model = DEFAULT_MODEL.name,
+    kv_dtype: str | None = None,
+    weight_dtype: str | None = None,
+    indexer_dtype: str | None = None,
     costs: Costs | None = None,
     rows: Rows = "A3",
     solver: str | None = None,
@@ -213,6 +227,8 @@ def bound(
         The cache size: one of them.
     model : str, path or Model
         A shipped model, a JSON file, or the model itself.
+    kv_dtype, weight_dtype, indexer_dtype : str, optional
+        Other precisions than the model's: ``"fp8"``.
     costs : str, path or sequence of int, optional
         Measured costs instead of the model's: of the first 0, 1, 2, ... blocks of a path.
     rows : {"chain", "A2", "A3"}
@@ -240,7 +256,7 @@ def bound(
     return bound_log(
         _log(log),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
-        model=_model(model),
+        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
         costs=costs,
         rows=rows,
         solver=solver,
@@ -253,10 +269,18 @@ def _log(log: object) -> Log:
     raise wrong("log", "what cache_worthy.read_log returns", log)
 
 
-def _model(model: object) -> Model:
+def _model(model: object, kv: str | None, weights: str | None, index: str | None) -> Model:
+    for name, dtype in (("kv_dtype", kv), ("weight_dtype", weights), ("indexer_dtype", index)):
+        if dtype is not None:
+            text(name, dtype, "the name of a precision")
     if isinstance(model, Model):
-        return model
-    return load_model(file_name("model", model, "the name of a model, a JSON file or a Model"))
+        return with_dtypes(model, kv=kv, weights=weights, index=index)
+    return load_model(
+        file_name("model", model, "the name of a model, a JSON file or a Model"),
+        kv_dtype=kv,
+        weight_dtype=weights,
+        indexer_dtype=index,
+    )
 
 
 def _needed(fraction: float | None, gib: float | None, blocks: int | None) -> Capacity:

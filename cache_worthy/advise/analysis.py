@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from graphlib import TopologicalSorter
 from typing import Any, ClassVar, TypeVar
 
 from cache_worthy.advise import sections
 from cache_worthy.advise.context import Context, Options
 from cache_worthy.advise.memory import Engine
+from cache_worthy.advise.priced import Priced, priced
 from cache_worthy.advise.section import Section
 from cache_worthy.logs.log import Log, Records
 from cache_worthy.measure.cost_curve import CostCurve
@@ -65,6 +66,7 @@ class Parameters:
     gpu_gib: float | None
     sglang_version: str | None
     show_text: bool
+    priced: Priced | None = field(default=None, metadata={"optional": True})
 
 
 class Analysis(Mapping[str, object], Result):
@@ -159,6 +161,7 @@ def analyze(
         options,
         chars_per_token=log.chars_per_token,
         capacity_bytes=context.chosen,
+        priced=priced(options.model, log.models),
         own_policies=tuple(options.own_policies),
         skip=tuple(sorted(_skipped(context, results))),
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cache_worthy.sim.cost import MODELS, BlockSize, Model
+from cache_worthy.sim.models.memory import weights_bytes as precise_bytes
+from cache_worthy.sim.models.precision import WeightPrecision
 
 Engine = Literal["generic", "sglang", "vllm"]
 ENGINES: tuple[Engine, ...] = ("generic", "sglang", "vllm")
@@ -22,10 +24,15 @@ VLLM_BLOCK_TOKENS = 16
 DEFAULT_FRACTION: Mapping[str, float] = {"vllm": 0.92, "sglang": 0.88}
 """Share of the GPU that each server takes by default; SGLang computes its own."""
 
-CONTEXT_TOKENS: Mapping[Model, int] = {
-    MODELS[name]: 131_072 for name in ("Llama-3.1-8B", "Llama-3.1-70B")
-}
-"""``max_position_embeddings`` of the shipped models; a model file does not say."""
+_CONTEXT_TOKENS: Mapping[str, int] = dict.fromkeys(MODELS, 131_072)
+"""``max_position_embeddings`` of the two plain models, whose constants do not have it."""
+
+
+def context_tokens(model: Model) -> int | None:
+    """The longest context of a model; None where neither its file nor its geometry says."""
+    return model.geometry.context or (
+        _CONTEXT_TOKENS[model.name] if MODELS.get(model.name) == model else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ class Memory:
     if that is less."""
     kv_tokens: int
     weights_bytes: int
-    """Two bytes a parameter."""
+    """At their precision."""
     floor_bytes: int
     """Of question 2."""
     gpu_bytes: int | None
@@ -70,7 +77,9 @@ class Memory:
 
 
 def weights_bytes(model: Model) -> int:
-    """Two bytes a parameter; without embeddings where the model file has no vocabulary."""
+    """At their precision; without embeddings where the model file has no vocabulary."""
+    if model.weights != WeightPrecision():
+        return precise_bytes(model)
     return 2 * (model.parameters_total if model.vocabulary else model.parameters)
 
 
@@ -166,7 +175,11 @@ def _typed(
 def _left_out(engine: Engine, model: Model, whose: str) -> tuple[str, ...]:
     """What the translation does not know."""
     return (
-        "weights are taken as two bytes a parameter"
+        (
+            "weights are taken as two bytes a parameter"
+            if model.weights == WeightPrecision()
+            else "weights are taken at their precision, with their scales"
+        )
         + ("" if model.vocabulary else ", without embeddings (the model file has no vocabulary)"),
         "activations, CUDA graphs and the framework itself need room beyond this"
         + (", inside the same fraction" if engine == "vllm" else ""),
@@ -183,7 +196,7 @@ def _model_length(model: Model, tokens: int, longest: int) -> tuple[int | None, 
     Also a sentence on what that means for the user.
     """
     refusal = "vLLM does not start when the KV cache is smaller than one request of the full length"
-    context, length = CONTEXT_TOKENS.get(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS
+    context, length = context_tokens(model), tokens // VLLM_BLOCK_TOKENS * VLLM_BLOCK_TOKENS
     if context is not None and tokens >= context:
         return None, None
     if length < longest:

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     arg.add_log(parser)
     arg.add_model(parser)
+    arg.add_dtypes(parser)
     arg.add_capacity(parser, required=False, blocks=False)
     arg.add_policy(parser, required=False)
     parser.add_argument(
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 
     _check_files(args)
     options = requested(
-        model=args.model,
+        model=arg.model(args),
         capacity=arg.capacity(args),
         policy=args.policy,
         policies=args.policies,

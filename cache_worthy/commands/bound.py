@@ -18,7 +18,6 @@ from cache_worthy.console import Progress, check_output, note, write_output
 from cache_worthy.errors import UsageError
 from cache_worthy.measure.bound import ROWS, SOLVERS, BoundDocument, bound_log, require_solver
 from cache_worthy.report.model import Facts, Part, Prose
-from cache_worthy.sim.cost import load_model
 
 INTERRUPTED = 130
 
@@ -28,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_log(parser)
     arg.add_capacity(parser, required=True, blocks=True)
     arg.add_model(parser)
+    arg.add_dtypes(parser)
     parser.add_argument(
         "--costs",
         metavar="FILE",
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
                 f"--certificate {args.certificate}: needs a file of its own, apart from the result's"
             )
         check_output(args.certificate, args.force, flag="--certificate")
-    model = load_model(args.model)
+    model = arg.model(args)
     require_solver(args.solver)
     log = arg.read_log(args)
     progress = Progress(args.quiet, args.verbose)

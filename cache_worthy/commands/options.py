@@ -24,6 +24,7 @@ from cache_worthy.numbers import counted
 if TYPE_CHECKING:
     from cache_worthy.logs.log import Log
     from cache_worthy.report.model import Part
+    from cache_worthy.sim.cost import Model
     from cache_worthy.workers import Workers
 
 
@@ -205,9 +206,34 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--model",
         default=DEFAULT_MODEL.name,
         metavar="M",
-        help=f"{', '.join(MODELS)}, or a JSON file with layers d_model heads kv_heads head_dim "
-        f"d_ff [dtype_bytes] (default {DEFAULT_MODEL.name})",
+        help=f"{', '.join(MODELS)}, another name of cache-worthy models (as a log records it), a "
+        "config.json, or a JSON file with layers d_model heads kv_heads head_dim d_ff "
+        f"[dtype_bytes] (default {DEFAULT_MODEL.name})",
     )
+
+
+_DTYPES = {
+    "kv_dtype": "the KV cache (default bf16)",
+    "weight_dtype": "the weights (default: what the model's configuration says, else bf16)",
+    "indexer_dtype": "the keys of a sparse indexer (default: as the KV cache, or what the model fixes)",
+}
+
+
+def add_dtypes(parser: argparse.ArgumentParser) -> None:
+    """The precisions of the model: bytes follow from them."""
+    for name, what in _DTYPES.items():
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, metavar="D", help=f"precision of {what}")
+
+
+def model(args: argparse.Namespace) -> Model:
+    """The model that ``args`` name, at their precisions; only one that replays are right for."""
+    from cache_worthy.sim.cost import load_model
+    from cache_worthy.sim.models.memory import require_full_cache
+
+    found = load_model(args.model, **{name: getattr(args, name) for name in _DTYPES})
+    require_full_cache(found)
+    return found
 
 
 def add_capacity(parser: argparse.ArgumentParser, *, required: bool, blocks: bool) -> None:

@@ -14,7 +14,6 @@ from cache_worthy.console import check_output, note
 from cache_worthy.measure.any_policy import Replay, replay_log
 from cache_worthy.measure.policies import PARAMETERS, plan_replay
 from cache_worthy.report.model import Facts, Part, table_of
-from cache_worthy.sim.cost import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arg.add_policy(parser, required=True)
     arg.add_capacity(parser, required=True, blocks=True)
     arg.add_model(parser)
+    arg.add_dtypes(parser)
     parser.add_argument(
         "--per-request", action="store_true", help="hit and prompt tokens of every request"
     )
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     check_output(args.output, args.force)
     given = {name: getattr(args, name) for name in PARAMETERS}
     plan = plan_replay(args.policy, {n: v for n, v in given.items() if v is not None})
-    model = load_model(args.model)
+    model = arg.model(args)
     result = replay_log(
         arg.read_log(args),
         plan,

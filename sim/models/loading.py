@@ -61,8 +61,8 @@ def load_model(
     except InputError as error:
         quoted = name if name.isprintable() and len(name) <= 200 else shown(name)
         raise InputError(f"--model {quoted}: {error}") from error.__cause__
-    weights = weight_dtype or suffix
-    return _with_dtypes(model, kv=kv_dtype, weights=weights, index=indexer_dtype)
+    weights = suffix if weight_dtype is None else weight_dtype
+    return with_dtypes(model, kv=kv_dtype, weights=weights, index=indexer_dtype)
 
 
 def _by_name(name: str) -> tuple[Model, str | None]:
@@ -83,7 +83,8 @@ def _by_name(name: str) -> tuple[Model, str | None]:
     return shipped_model(found[0]), found[1]
 
 
-def _with_dtypes(model: Model, *, kv: str | None, weights: str | None, index: str | None) -> Model:
+def with_dtypes(model: Model, *, kv: str | None, weights: str | None, index: str | None) -> Model:
+    """A model at other precisions; None leaves one as it is."""
     if kv is not None:
         size = Fraction(dtype_bits("--kv-dtype", kv), 8)
         model = replace(model, dtype_bytes=int(size) if size.denominator == 1 else size)

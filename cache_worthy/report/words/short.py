@@ -36,12 +36,14 @@ def words(analysis: Analysis) -> Section:
     change = [Prose(text) for text in ([] if causes is None else causes_summary(causes))]
     flips = () if band is None else band.ceiling.flips
     unless = f" It {flip_text(flips)}." if flips else ""
+    priced = analysis.parameters.priced
+    first = [Prose(priced.mismatch)] if priced and priced.mismatch else []
     workload, worth = analysis.of(Workload), analysis.of(Worth)
     curve, policies, pins = analysis.of(CapacityCurve), analysis.of(PolicyTable), analysis.of(Pins)
     if workload is None or worth is None or curve is None or policies is None or pins is None:
         no = f"Prefix caching is not worth enabling on this log (question 1).{unless}"
-        return Section("short", "In short", parts=(Prose(no), *change))
-    parts: list[Part] = [_tiles(analysis, curve, policies)]
+        return Section("short", "In short", parts=(*first, Prose(no), *change))
+    parts: list[Part] = [*first, _tiles(analysis, curve, policies)]
     sample = analysis.of(SampleReport)
     if sample is not None:
         parts.append(Prose(sample_head(sample, curve.recommended_bytes)))
