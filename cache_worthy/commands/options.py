@@ -116,7 +116,8 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
         "--block-size",
         type=_at_most(1 << 20),
         metavar="N",
-        help="tokens in a block (default: what the log says, else 512; vLLM's default is 16)",
+        help="tokens in a block (default: what the log says, else 16 as vLLM has it, 512 for block ids); "
+        "hybrid models have 528 to 8320, which vLLM prints at its start",
     )
     group.add_argument(
         "--template",

@@ -20,7 +20,7 @@ from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
 from cache_worthy.logs.tokenizers import load_tokenizer
-from cache_worthy.sim.trace import BlockId, Request
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId, Request
 
 REDACTED = "redacted-by-litellm"
 """What LiteLLM writes for every prompt, under ``turn_off_message_logging``, to all its loggers."""
@@ -120,7 +120,7 @@ class Cutter:
         content = prompt.content
         length = prompt.input_length
         if isinstance(content, Blocks):
-            block = self._block(content.block_tokens, content.binding)
+            block = self._block(content.block_tokens or BLOCK_SIZE_TOKENS, content.binding)
             ids = self._apart(content.ids, prompt)
             length = len(ids) * block if length is None else length
         elif isinstance(content, Tokens):

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from os import PathLike
 
 from cache_worthy.checks import boolean, integer, one_of, real, text, wrong
-from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
+
+CUT_TOKENS = 16
+"""Tokens in one block of text or token ids: vLLM's default."""
 
 ORDERS = ("auto", "time", "file")
 TEMPLATES = ("simple", "chatml", "llama3")
@@ -30,7 +32,8 @@ class ReadOptions:
     format : str
         ``auto``, or the name of a format.
     block_size : int or None
-        Tokens in one block; None takes the log's own, else 512.
+        Tokens in one block; None takes the log's own, else 16 for prompts and 512 for block ids.
+        An option that the log's ids contradict is refused.
     order : str
         ``time``, ``file``, or ``auto``: by arrival time if every request has one.
     template : str
@@ -93,8 +96,8 @@ class ReadOptions:
 
     @property
     def block_tokens(self) -> int:
-        """Tokens in one block, if the log does not say."""
-        return self.block_size or BLOCK_SIZE_TOKENS
+        """Tokens in one block of a prompt that the log holds."""
+        return self.block_size or CUT_TOKENS
 
     @property
     def chars_per_block(self) -> int:

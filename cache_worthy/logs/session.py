@@ -229,6 +229,7 @@ class _Session:
         for bad in self.pairing.alone(intake.seen):
             tally.bad(bad)
         intake.judge_lengths()
+        intake.check_block_size(name)
         tally.check(len(intake.requests), allow_partial=self.options.allow_partial)
         if shape.format is None or not intake.requests:
             raise TraceError(f"{name}: empty: no requests; {HINT}")

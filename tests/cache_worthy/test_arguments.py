@@ -190,10 +190,7 @@ SKIP = "bound,band,splits,tails,coldstart,causes,pinsim"
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logs") / "log.jsonl"
     path.write_text(
-        "".join(
-            f'{{"hash_ids": [{n % 4}, {n % 4 + 10}, {n % 4 + 20}], "input_length": 1500}}\n'
-            for n in range(12)
-        )
+        "".join(f'{{"hash_ids": [{n % 4}, {n % 4 + 10}, {n % 4 + 20}]}}\n' for n in range(12))
     )
     return path
 

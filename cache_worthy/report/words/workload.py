@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cache_worthy.advise.analysis import Analysis, Input
+from cache_worthy.advise.analysis import Analysis, Input, Parameters
 from cache_worthy.advise.workload import Distribution, Workload
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.charts import HistogramChart
@@ -19,7 +19,7 @@ def words(analysis: Analysis) -> Section | None:
         return None
     read = analysis.input
     facts = [
-        *_cutting(read, analysis.parameters.chars_per_token),
+        *_cutting(read, analysis.parameters),
         *_records(read, analysis.parameters.model.name),
         *_shape(workload, read.block_tokens),
         *_sizes(workload),
@@ -27,15 +27,16 @@ def words(analysis: Analysis) -> Section | None:
     return Section(parts=(Facts("facts", tuple(facts)), *_reuse(workload)))
 
 
-def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
+def _cutting(read: Input, parameters: Parameters) -> Iterable[tuple[str, str]]:
     """How prompts became blocks."""
+    sglang = "sglang" in (parameters.engine, read.format)
     kind = f"{'an' if read.format[0] in 'aeiou' else 'a'} {read.format} log"
     yield "read as", f"{kind} (field {read.field!r})"
     if read.chars_per_block is not None:
         yield (
             "chunking",
             (
-                f"{read.chars_per_block} chars/block at {chars_per_token:g} chars a token "
+                f"{read.chars_per_block} chars/block at {parameters.chars_per_token:g} chars a token "
                 "(--chars-per-token; the sharing is exact, the scale is approximate)"
             ),
         )
@@ -54,6 +55,16 @@ def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
         yield "tokens", f"{what}, {read.block_tokens} a block"
     elif read.block_tokens != BLOCK_SIZE_TOKENS:
         yield "block size", f"{read.block_tokens} tokens"
+    if read.tokenizer is not None and sglang and read.block_tokens > 1:
+        size = read.block_tokens
+        yield (
+            "page",
+            (
+                f"SGLang's default page is 1 token, this replay's {size}: up to {size - 1} tokens of a "
+                f"shared start, and all of one shorter than {size}, are not counted, so the server "
+                "shares slightly more than shown"
+            ),
+        )
     if read.template is not None:
         yield (
             "template",

@@ -25,7 +25,7 @@ Paths = Sequence[Sequence[int]]
 
 
 def sample_paths(sample: Path) -> list[tuple[int | str, ...]]:
-    return list(paths_of(read_log([str(sample)]).requests))
+    return list(paths_of(read_log(sample, block_size=512, chars_per_token=4.0).requests))
 
 
 def cells(analysis: dict[str, Any]) -> list[tuple[float, dict[str, float]]]:

@@ -162,13 +162,13 @@ def timed(count: int) -> list[dict[str, object]]:
     return [{"prompt": f"Now: {n // 6}{n % 6}:00. {REST}"} for n in range(count)]
 
 
-def test_a_timestamp_in_the_preamble_by_hand(run: Run, write: Write) -> None:
+def test_a_timestamp_in_the_preamble_by_hand(coarse: Run, write: Write) -> None:
     """Nothing is shared, so question 1 ends the run; the reason is given all the same.
 
     Ten prompts of two blocks: the first has nothing to be like, the other nine are. The second
     record differs from the first one character into the time ("00" and "01").
     """
-    text, causes = document(run, write(*timed(10)))
+    text, causes = document(coarse, write(*timed(10)))
     assert "NOT WORTH CACHING" in text
     rows = {c["name"]: (c["requests"], c["blocks"]) for c in causes["new"] if c["requests"]}
     assert rows == {"near_identical_start": (9, 18), "new_start": (1, 2)}

@@ -247,7 +247,7 @@ def test_memory_follows_distinct_blocks_not_text(tmp_path: Path) -> None:
     assert file.stat().st_size > 23_000_000
     tracemalloc.start()
     try:
-        log = read_log(file)
+        log = read_log(file, block_size=512)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -162,8 +162,8 @@ def test_a_text_log_replays_as_its_native_twin(sample: Path) -> None:
 def test_the_ratio_moves_the_scale_only(sample: Path) -> None:
     coarse = read_log(sample, ReadOptions(chars_per_token=8.0))
     fine = read_log(sample, ReadOptions(chars_per_token=2.0))
-    assert coarse.chars_per_block == 4096
-    assert fine.chars_per_block == 1024
+    assert coarse.chars_per_block == 128
+    assert fine.chars_per_block == 32
     assert sum(len(r.hash_ids) for r in fine.requests) > 2 * sum(
         len(r.hash_ids) for r in coarse.requests
     )
@@ -179,6 +179,6 @@ def test_messages_of_every_kind(write: Write) -> None:
             {"role": "user", "content": "lone surrogate \ud800"},
         ]
     }
-    log = read_log(write(json.dumps(record)))
+    log = read_log(write(json.dumps(record)), block_size=512)
     assert (log.format, log.field) == ("text", "messages")
     assert len(log.requests[0].hash_ids) == 1

@@ -28,7 +28,7 @@ def test_sglang_cuts_in_the_middle(write: Write, run: Run) -> None:
     assert [len(r.hash_ids) for r in log.requests] == [16] * 3
     assert len({r.hash_ids for r in log.requests}) == 1
     assert log.records.cut == 3
-    code, _, err = run("analyze", write(*records))  # blocks of 2,048 characters
+    code, _, err = run("analyze", write(*records), "--block-size", 512)  # of 2,048 characters
     assert code == 2
     assert "--log-requests-level 3" in err
     assert "3 of 3 records are unusable" in err
