@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from graphlib import TopologicalSorter
 from typing import Any, ClassVar, TypeVar
 
@@ -48,6 +48,8 @@ class Input:
     template: str | None
     models: dict[str, int]
     salts: dict[str, int]
+    characters_by_kind: dict[str, float] | None = field(default=None, metadata={"optional": True})
+    """Where tokens were estimated: shares of the characters by script or kind, from which they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Parameters:
 
     model: Model
     chars_per_token: float
+    """As given, or the mean where tokens were estimated; 4 where neither was needed."""
     capacity_bytes: int | None
     own_policies: tuple[str, ...]
     pins: int

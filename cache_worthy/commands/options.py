@@ -102,15 +102,15 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
         "--tokenizer",
         default="chars",
         metavar="T",
-        help="chars (default), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
+        help="chars (default: no tokenizer), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
         "in the log are used as they are",
     )
     group.add_argument(
         "--chars-per-token",
         type=_ranged(float, "a number >= 0.1 and <= 1e+06", lambda x: 0.1 <= x <= 1e6),
-        default=4.0,
         metavar="R",
-        help="characters that stand for one token in a text log (default 4.0)",
+        help="characters that stand for one token in a text log (default: tokens are estimated from the "
+        "kinds of the characters)",
     )
     group.add_argument(
         "--block-size",

@@ -112,11 +112,14 @@ class Intake:
         by_characters = isinstance(content, str) and self.cutter.encode is None
         a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
         size = len(content) if isinstance(content, str) else request.input_length
+        measured = size if by_characters else request.input_length
+        # Of estimated tokens the end of the last block is not known to be one.
+        whole = max(len(request.hash_ids) - 1, 0) if a_block is None else measured // a_block
         self._lengths.watch(
             len(self.requests),
             size,
             characters=prompt.characters,
-            whole=(size if by_characters else request.input_length) // (a_block or 1),
+            whole=whole,
             last=request.hash_ids[-1] if request.hash_ids else None,
         )
 

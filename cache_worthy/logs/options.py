@@ -27,8 +27,9 @@ class ReadOptions:
 
     Attributes
     ----------
-    chars_per_token : float
-        Characters that stand for one token of text, if no tokeniser is chosen.
+    chars_per_token : float or None
+        Characters that stand for one token of text, if no tokeniser is chosen; None estimates tokens
+        from the kinds of characters (:mod:`cache_worthy.logs.estimate`).
     format : str
         ``auto``, or the name of a format.
     block_size : int or None
@@ -56,7 +57,7 @@ class ReadOptions:
         On a value out of its range; the names of formats and tokenisers are checked when used.
     """
 
-    chars_per_token: float = 4.0
+    chars_per_token: float | None = None
     format: str = "auto"
     block_size: int | None = None
     order: str = "auto"
@@ -69,13 +70,14 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {
-            "chars_per_token": real(
-                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
-            ),
             "order": one_of("order", self.order, ORDERS),
             "template": self._template(),
             "allow_partial": boolean("allow_partial", self.allow_partial),
         }
+        if self.chars_per_token is not None:
+            checked["chars_per_token"] = real(
+                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
+            )
         if self.block_size is not None:
             size = integer("block_size", self.block_size, least=1, most=LARGEST_BLOCK)
             checked["block_size"] = size
@@ -100,9 +102,10 @@ class ReadOptions:
         return self.block_size or CUT_TOKENS
 
     @property
-    def chars_per_block(self) -> int:
-        """Characters in one block of text."""
-        return max(1, round(self.block_tokens * self.chars_per_token))
+    def chars_per_block(self) -> int | None:
+        """Characters in one block of text, by the ratio given; None if tokens are estimated."""
+        ratio = self.chars_per_token
+        return None if ratio is None else max(1, round(self.block_tokens * ratio))
 
 
 def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOptions:

@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Any
 
 from cache_worthy.checks import file_name, listed, wrong
+from cache_worthy.logs.estimate import shares
 from cache_worthy.logs.formats import lines
 from cache_worthy.logs.intake import Intake
 from cache_worthy.logs.json_text import HINT, Broken
@@ -254,6 +255,7 @@ class _Session:
             template=self.options.template if cutter.from_chat else None,
             models=models,
             salts=intake.salts(),
-            chars_per_token=self.options.chars_per_token,
+            chars_per_token=cutter.chars_per_token,
+            characters_by_kind=shares(cutter.kinds),
             evidence=cutter.evidence,
         )

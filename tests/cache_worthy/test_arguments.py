@@ -111,7 +111,7 @@ ONE_POLICY = '"lru"; POLICIES["lru"]; Untouched; named("x")'
 READ: dict[str, str] = {
     "source": "",
     "options": "None; ReadOptions()",
-    "chars_per_token": NUMBERS,
+    "chars_per_token": f"None; {NUMBERS}",
     "format": "",
     "block_size": f"None; {INTEGERS}",
     "order": "",

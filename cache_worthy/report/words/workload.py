@@ -32,14 +32,8 @@ def _cutting(read: Input, parameters: Parameters) -> Iterable[tuple[str, str]]:
     sglang = "sglang" in (parameters.engine, read.format)
     kind = f"{'an' if read.format[0] in 'aeiou' else 'a'} {read.format} log"
     yield "read as", f"{kind} (field {read.field!r})"
-    if read.chars_per_block is not None:
-        yield (
-            "chunking",
-            (
-                f"{read.chars_per_block} chars/block at {parameters.chars_per_token:g} chars a token "
-                "(--chars-per-token; the sharing is exact, the scale is approximate)"
-            ),
-        )
+    if by_characters(read):
+        yield "chunking", _characters(read, parameters.chars_per_token)
         if read.tokenizer == "chars+log":
             yield (
                 "token ids",
@@ -83,6 +77,28 @@ def _cutting(read: Input, parameters: Parameters) -> Iterable[tuple[str, str]]:
                 f"{read.block_tokens} rounded up; their blocks are taken as they are"
             ),
         )
+
+
+def by_characters(read: Input) -> bool:
+    """Whether prompts were cut without a tokeniser."""
+    return read.tokenizer in ("chars", "chars+log")
+
+
+def _characters(read: Input, chars_per_token: float) -> str:
+    """What stands for tokens, and how well."""
+    if read.chars_per_block is not None:
+        return (
+            f"{read.chars_per_block} chars/block at {chars_per_token:g} chars a token "
+            "(--chars-per-token; the sharing is exact, the scale is approximate)"
+        )
+    kinds = list((read.characters_by_kind or {}).items())
+    shown = [f"{name} {percent(part, 0)}" for name, part in kinds[:4]]
+    shown += ["..."] if kinds[4:] else []
+    return (
+        f"{read.block_tokens} tokens a block, estimated from the kinds of characters: "
+        f"{chars_per_token:.1f} characters per token here ({', '.join(shown)}); the sharing is exact, "
+        "the scale is approximate; --tokenizer ends the guess"
+    )
 
 
 def _records(read: Input, model: str) -> Iterable[tuple[str, str]]:

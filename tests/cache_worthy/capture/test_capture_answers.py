@@ -41,7 +41,13 @@ def upstream() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module")
 def capture(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
-    running = Capture(upstream.port, tmp_path_factory.mktemp("capture") / "log.jsonl", "-v")
+    running = Capture(
+        upstream.port,
+        tmp_path_factory.mktemp("capture") / "log.jsonl",
+        "-v",
+        "--chars-per-token",
+        4,
+    )
     yield running
     code, _, err = running.stop()
     assert code == 0, err
