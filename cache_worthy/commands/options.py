@@ -76,6 +76,13 @@ def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
         help="by arrival time or as in the file; auto: by time where every request has one",
     )
     group.add_argument(
+        "--concurrency",
+        type=positive_int,
+        metavar="N",
+        help="replay N sessions of the log at once, the next starting when one ends, with their pauses; "
+        "for logs whose sessions each have their own clock, or none",
+    )
+    group.add_argument(
         "--model-field",
         metavar="F[=VALUE]",
         help="field that names the model; with a value only its requests, with * all, kept apart",

@@ -41,6 +41,7 @@ def prompt_of(
         priority=priority if type(priority) is int else 0,
         model=label(record.get("model")),
         salt=label(record.get("cache_salt")),
+        session=label(record.get("session_id")),
     )
 
 

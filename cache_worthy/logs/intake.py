@@ -105,7 +105,8 @@ class Intake:
             self.stated += prompt.input_length is not None
             self.mismatches += len(request.hash_ids) != -(-request.input_length // block)
         self.requests.append(request)
-        self.arrivals.add(time if prompt.exact is None else prompt.exact)
+        arrival = time if prompt.exact is None else prompt.exact
+        self.arrivals.add(arrival, prompt.session, own_clock=prompt.own_clock)
 
     def _watch_length(self, prompt: Prompt, request: Request) -> None:
         content = prompt.content

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from cache_worthy.checks import boolean, integer, one_of, real, text, wrong
+from cache_worthy.errors import UsageError
 
 CUT_TOKENS = 16
 """Tokens in one block of text or token ids: vLLM's default."""
@@ -37,6 +38,8 @@ class ReadOptions:
         An option that the log's ids contradict is refused.
     order : str
         ``time``, ``file``, or ``auto``: by arrival time if every request has one.
+    concurrency : int or None
+        Sessions that run at once, in the order of the file; the next starts when one ends.
     template : str
         How messages and tools become one text: ``simple``, ``chatml``, ``llama3``, or the file of a
         model's own template (``.jinja``, or a ``tokenizer_config.json``).
@@ -61,6 +64,7 @@ class ReadOptions:
     format: str = "auto"
     block_size: int | None = None
     order: str = "auto"
+    concurrency: int | None = None
     template: str = "simple"
     tokenizer: str = "chars"
     model_field: str | None = None
@@ -81,6 +85,13 @@ class ReadOptions:
         if self.block_size is not None:
             size = integer("block_size", self.block_size, least=1, most=LARGEST_BLOCK)
             checked["block_size"] = size
+        if self.concurrency is not None:
+            checked["concurrency"] = integer("concurrency", self.concurrency, least=1)
+            if self.order != "auto":
+                raise UsageError(
+                    f"--concurrency {self.concurrency}: orders the requests itself; leave "
+                    f"--order {self.order} out"
+                )
         for name in ("format", "tokenizer"):
             text(name, getattr(self, name))
         for name in ("model_field", "model", "salt_field"):

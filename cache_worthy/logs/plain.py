@@ -22,7 +22,8 @@ _INTEGER = {int}
 def plain_lines(shape: Shape, intake: Intake) -> Callable[[bytes], bool]:
     """Takes in a line, as it is stored, of a native log; returns whether it was plain."""
     options, cutter, tally, parse = intake.options, intake.cutter, intake.tally, plain_parser()
-    if (options.model, options.model_field, options.salt_field) != (None, None, None):
+    special = (options.model, options.model_field, options.salt_field, options.concurrency)
+    if special != (None, None, None, None):
         return lambda raw: False
     block = options.block_size or BLOCK_SIZE_TOKENS
     add, add_time = intake.requests.add, intake.arrivals.add

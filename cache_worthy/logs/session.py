@@ -235,7 +235,9 @@ class _Session:
         if shape.format is None or not intake.requests:
             raise TraceError(f"{name}: empty: no requests; {HINT}")
         models = intake.models(name)
-        order = intake.arrivals.order(self.options.order, name)
+        order, at_once = intake.arrivals.order(self.options.order, name), self.options.concurrency
+        if at_once is not None:
+            order = intake.arrivals.at_once(at_once, name)
         requests, cutter = intake.requests, intake.cutter
         by_characters = cutter.evidence.texts and cutter.encode is None
         return Log(

@@ -120,6 +120,7 @@ READ: dict[str, str] = {
     "model_field": f"None; {TEXTS}",
     "model": "None",
     "salt_field": f"None; {TEXTS}",
+    "concurrency": "None",  # these requests are of no session
     "allow_partial": FLAGS,
 }
 ANALYZE = {
