@@ -85,6 +85,9 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
+_Cut = tuple[tuple[BlockId, ...], int, str | Sequence[int]]
+
+
 class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
@@ -134,22 +137,25 @@ class Cutter:
             ids = self._apart(content.ids, prompt)
             length = len(ids) * block if length is None else length
         elif isinstance(content, Tokens):
-            ids, length = self._tokens(content.ids, prompt)
+            ids, length, start = self._tokens(content.ids, prompt)
             self.evidence.tokens = True
             if ids:
                 tokens: Any = content.ids  # integers, or _tokens had refused them
                 apart = prompt.model, prompt.salt
                 self.evidence.preambles.add_tokens(ids[0], tokens, apart=apart)
+                self.evidence.starts.add(ids[0], start, apart=apart)
         else:
             _require_text(content)
             self.from_chat |= isinstance(content, Chat)
             self.evidence.texts = True
             text = self._text(content, prompt)
-            ids, length = self._cut(text, prompt)
+            ids, length, start = self._cut(text, prompt)
             if self.estimates:
                 self.kinds.update(count_kinds(text))
                 self.estimated += length
             if ids:
+                apart = prompt.model, prompt.salt
+                self.evidence.starts.add(ids[0], start, apart=apart)
                 self._note(prompt, text, ids)
         if prompt.cut and not ids:
             raise Unusable(
@@ -184,8 +190,8 @@ class Cutter:
         text = self.render(content) if isinstance(content, Chat) else content
         return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
 
-    def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
-        """Block ids of a text, and its length in tokens."""
+    def _cut(self, text: str, prompt: Prompt) -> _Cut:
+        """Block ids of a text, its length in tokens, and its first block."""
         if self.encode is not None:
             try:
                 tokens = self.encode(text)
@@ -197,10 +203,11 @@ class Cutter:
         if size is None or ratio is None:
             ends, length = token_ends(text, block)
             # Where a cut text ends is not where a block does, or by chance.
-            return chunk_ids(text, ends[:-1] if prompt.cut else ends, root), length
+            start = text[: ends[0]] if ends else ""
+            return chunk_ids(text, ends[:-1] if prompt.cut else ends, root), length, start
         last = len(text) if prompt.cut else len(text) + size - 1
         ids = chunk_ids(text, range(size, last + 1, size), root)
-        return ids, -int(-len(text) // ratio)
+        return ids, -int(-len(text) // ratio), text[:size]
 
     def _note(self, prompt: Prompt, text: str, ids: Sequence[BlockId]) -> None:
         """Keep of a prompt what may explain that it shares nothing."""
@@ -212,7 +219,7 @@ class Cutter:
                 other = self._text(Chat(content.messages, first), prompt)
                 evidence.reordered[ids[-1]] = tuple(self._cut(other, prompt)[0])
 
-    def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
+    def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> _Cut:
         if not set(map(type, tokens)) <= {int}:
             bad = next(t for t in tokens if type(t) is not int)
             raise Unusable(f"token ids: expected integers, got {kind(bad)}")
@@ -223,7 +230,8 @@ class Cutter:
             raise Unusable("token ids: expected integers from 0 to 4294967295") from error
         if prompt.cut:
             ids = ids[: len(tokens) // block]
-        return ids, len(tokens)
+        start: Any = tokens[:block]
+        return ids, len(tokens), start
 
     def _block(self, stated: int | None, binding: bool) -> int:
         asked = self.options.block_size
