@@ -6,9 +6,10 @@ each other.
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from graphlib import TopologicalSorter
 from typing import Any, ClassVar, TypeVar
 
@@ -48,7 +49,9 @@ class Input:
     template: str | None
     models: dict[str, int]
     salts: dict[str, int]
-    characters_by_kind: dict[str, float] | None = field(default=None, metadata={"optional": True})
+    characters_by_kind: dict[str, float] | None = dataclasses.field(
+        default=None, metadata={"optional": True}
+    )
     """Where tokens were estimated: shares of the characters by script or kind, from which they were."""
 
 

@@ -80,10 +80,8 @@ def read(name: str, **more: object) -> Log:
     """A sample as its options say."""
     options = dict(zip(SAMPLES[name].options[::2], SAMPLES[name].options[1::2], strict=True))
     size = options.get("--block-size")
-    return read_log(
-        FOLDER / name,
-        ReadOptions(block_size=int(size) if size else None, chars_per_token=4, **more),
-    )  # type: ignore[arg-type]
+    block = int(size) if size else None
+    return read_log(FOLDER / name, block_size=block, chars_per_token=4, **more)
 
 
 SAME_MESSAGES = [
