@@ -76,7 +76,7 @@ def test_the_same_analysis_as_in_native_form(run: Run, name: str) -> None:
         assert [r.output_length for r in a.requests] == [r.output_length for r in b.requests]
 
 
-def read(name: str, **more: object) -> Log:
+def read(name: str, **more: Any) -> Log:
     """A sample as its options say."""
     options = dict(zip(SAMPLES[name].options[::2], SAMPLES[name].options[1::2], strict=True))
     size = options.get("--block-size")
