@@ -62,6 +62,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 
 
 @pytest.fixture
+def coarse(run: Callable[..., tuple[int, str, str]]) -> Callable[..., tuple[int, str, str]]:
+    """As ``run``, with text cut into blocks of 512 tokens of four characters, for small numbers."""
+    return lambda *argv: run(*argv, "--block-size", 512, "--chars-per-token", 4)
+
+
+@pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
     """Write records (objects become JSON, strings stay) as a JSON-lines file."""
 

@@ -6,6 +6,7 @@ each other.
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -49,6 +50,10 @@ class Input:
     template: str | None
     models: dict[str, int]
     salts: dict[str, int]
+    characters_by_kind: dict[str, float] | None = dataclasses.field(
+        default=None, metadata={"optional": True}
+    )
+    """Where tokens were estimated: shares of the characters by script or kind, from which they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class Parameters:
 
     model: Model
     chars_per_token: float
+    """As given, or the mean where tokens were estimated; 4 where neither was needed."""
     capacity_bytes: int | None
     own_policies: tuple[str, ...]
     pins: int

@@ -4,6 +4,9 @@ What no cache can save (missing from question 1's ceiling) is divided by why its
 the other misses at the recommended capacity were evicted before they were needed again. Each cause
 of a request is a range of its path, so the causes are disjoint and complete:
 
+* ``common_start``: the first block is new, but begins like an earlier prompt: what blocks of 16 tokens
+  (of one, if they are no larger) would share of it. Its part of the block's cost is by tokens; the rest
+  is of one of the other causes. A block that counts as near-identical is not divided.
 * ``shorter_than_a_block``: new, in a prompt shorter than one block (engines that cache full blocks
   only never hit it; here it counts as a whole block).
 * ``tool_order``: new, but a hit if every prompt listed its tools in the order in which the same
@@ -35,6 +38,7 @@ from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import MISSES, Quantities, Quantity
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
+from cache_worthy.advise.workload import common_start_cost
 from cache_worthy.logs.evidence import Divergence, Evidence
 from cache_worthy.measure.per_request import require_sums
 from cache_worthy.measure.replays import BASELINE
@@ -43,6 +47,7 @@ from cache_worthy.sim.outcome import Outcome
 from cache_worthy.sim.trace import BlockId
 
 NAMES = {
+    "common_start": "common start shorter than a block",
     "shorter_than_a_block": "prompt shorter than a block",
     "tool_order": "same tools, another order",
     "near_identical_start": "near-identical first block",
@@ -117,7 +122,8 @@ class Causes:
     """What no cache saves; the costs sum to ``missing_cost``."""
     missing_cost: int
     missing_fraction: float
-    """One minus the ceiling."""
+    """Here a repeated partial block counts as a hit. One minus the ceiling, unless
+    ``worth.hidden_fraction`` is given."""
     policy: str
     capacity_bytes: int | None
     """The recommended capacity; None if question 1 ended the run."""
@@ -165,8 +171,9 @@ class _Parts:
         self.requests = self.blocks = self.cost = self.largest = 0
         self.example: tuple[int, int] | None = None
 
-    def add(self, request: int, begin: int, end: int) -> None:
-        cost = self._costs[end] - self._costs[begin]
+    def add(self, request: int, begin: int, end: int, *, less: int = 0) -> None:
+        """Add a range of blocks, but for a part of its cost."""
+        cost = self._costs[end] - self._costs[begin] - less
         self.requests += 1
         self.blocks += end - begin
         self.cost += cost
@@ -232,6 +239,7 @@ def measure_causes(context: Context, result: Outcome | None) -> Causes | None:
         new=tuple(
             part.cause(name, known=told.get(name, True), uncached=uncached)
             for name, part in parts.items()
+            if name != "common_start" or compared != "nothing"
         ),
         missing_cost=compulsory,
         missing_fraction=compulsory / uncached,
@@ -254,19 +262,22 @@ def _new(context: Context) -> tuple[dict[str, _Parts], list[tuple[int, int]]]:
     for request, (end, begin) in enumerate(zip(context.forest.length, known, strict=True)):
         if begin == end:
             continue
+        ordered, near = min(max(other[request], begin), end), paths[request][0] in alike
+        begins = 0 if ordered or near else common_start_cost(context, request)
+        if begins:
+            parts["common_start"].add(request, 0, 0, less=-begins)
         if end == 1 and context.lengths[request] < context.log.block_tokens:
-            parts["shorter_than_a_block"].add(request, begin, end)
+            parts["shorter_than_a_block"].add(request, begin, end, less=begins)
             continue
-        ordered = min(max(other[request], begin), end)
         if ordered > begin:
             parts["tool_order"].add(request, begin, ordered)
         if ordered == end:
             continue
         name = "new_below" if ordered else "new_start"
-        if not ordered and paths[request][0] in alike:
+        if not ordered and near:
             name = "near_identical_start"
             found.append((request, alike[paths[request][0]]))
-        parts[name].add(request, ordered, end)
+        parts[name].add(request, ordered, end, less=begins)
     return parts, found
 
 

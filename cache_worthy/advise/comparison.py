@@ -163,10 +163,13 @@ _CONSEQUENCES = {
 
 
 def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
+    estimated = all(d.maybe("input", "characters_by_kind") is not None for d in (a, b))
     for place, names in (("input", _CUT), ("parameters", None)):
         one, two = a.get(place), b.get(place)
         for name in dict.fromkeys([*one.names(), *two.names()]) if names is None else names:
             left, right = one.maybe(name), two.maybe(name)
+            if name == "chars_per_token" and estimated:  # found in the logs, not chosen
+                continue
             if (left and left.value) != (right and right.value):
                 effect = _CONSEQUENCES.get(name, "")
                 yield _differing(name.replace("_", " "), left, right, effect=effect)

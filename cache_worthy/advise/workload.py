@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.quantity import (
@@ -19,6 +19,7 @@ from cache_worthy.advise.quantity import (
 )
 from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
+from cache_worthy.logs.options import CUT_TOKENS
 from cache_worthy.measure.quantiles import nearest_rank, quantile
 from cache_worthy.sim.cost import BlockCost, BlockSize, Model
 from cache_worthy.sim.forest import Forest
@@ -92,10 +93,15 @@ class Worth:
 
     ceiling: float | None
     """Share of the uncached prefill cost that an unlimited cache removes; no capacity and no policy
-    removes more. None without blocks."""
+    removes more. None without blocks. Repeats of prompts shorter than a block, which no server caches,
+    count unless ``hidden_fraction`` is given."""
     worth_caching: bool
     threshold: float
     rule: str
+    hidden_fraction: float | None = field(default=None, metadata={"optional": True})
+    """Where the answer is no because of the block size: the share that blocks of ``smaller_block`` tokens
+    would remove of the starts that prompts have in common."""
+    smaller_block: int | None = field(default=None, metadata={"optional": True})
 
 
 _COMPARED: tuple[tuple[str, Unit, tuple[str, ...]], ...] = (
@@ -112,8 +118,8 @@ _COMPARED: tuple[tuple[str, Unit, tuple[str, ...]], ...] = (
 
 def _compare_workload(document: Reader) -> Quantities:
     here = document.get("workload")
-    for name, unit, field in _COMPARED:
-        yield WORKLOAD, Quantity(name, unit, here.number(*field))
+    for name, unit, where in _COMPARED:
+        yield WORKLOAD, Quantity(name, unit, here.number(*where))
     floor = here.number("floor_bytes")
     found = spread(floor, halves(document, "floor_bytes"))
     yield CAPACITY, Quantity("floor", "bytes", floor, spread=found, answer="The least memory")
@@ -134,7 +140,54 @@ def _compare_worth(document: Reader) -> Quantities:
 @Section("worth", needs=("workload",), title="Worth", place=20, gated=False, compare=_compare_worth)
 def worth(context: Context, workload: Workload) -> Worth:
     """Question 1."""
-    return judge(workload.uncached_cost, workload.compulsory_cost)
+    found = judge(workload.uncached_cost, workload.compulsory_cost)
+    evidence, uncached = context.log.evidence, workload.uncached_cost
+    if not uncached or not (evidence.texts or evidence.tokens):
+        return found
+    # Servers cache full blocks only: a repeated prompt shorter than one saves nothing.
+    saved, hidden = _of_short_prompts(context)
+    whole = judge(uncached, workload.compulsory_cost + saved)
+    if whole.worth_caching:
+        return found
+    hidden += sum(common_start_cost(context, n) for n, k in enumerate(context.known) if not k)
+    if hidden < WORTH_THRESHOLD * uncached:
+        return found
+    return replace(
+        whole,
+        hidden_fraction=hidden / uncached,
+        smaller_block=smaller_block(context.log.block_tokens),
+    )
+
+
+def smaller_block(block_tokens: int) -> int:
+    """The block size that would share more: that of vLLM, or a page of SGLang."""
+    return CUT_TOKENS if block_tokens > CUT_TOKENS else 1
+
+
+def _of_short_prompts(context: Context) -> tuple[int, int]:
+    """What repeated prompts shorter than a block seem to save, and would in smaller blocks."""
+    block, costs = context.log.block_tokens, context.costs
+    unit, saved, hidden = smaller_block(block), 0, 0
+    for length, known, tokens in zip(
+        context.forest.length, context.known, context.lengths, strict=True
+    ):
+        if known == length == 1 and 0 < tokens < block:
+            saved += costs[1]
+            hidden += costs[1] * (tokens // unit * unit) // tokens
+    return saved, hidden
+
+
+def common_start_cost(context: Context, request: int) -> int:
+    """The cost of what smaller blocks would share of a request's first block, if that is new.
+
+    By tokens, rounded down to a smaller block.
+    """
+    path, tokens = context.paths[request], min(context.lengths[request], context.log.block_tokens)
+    share = context.log.evidence.starts.shares.get(path[0], 0.0) if path else 0.0
+    unit = smaller_block(context.log.block_tokens)
+    return (
+        context.costs[1] * (int(share * tokens) // unit * unit) // tokens if share and tokens else 0
+    )
 
 
 def measure_workload(forest: Forest, model: Model, block_tokens: int) -> Workload:

@@ -43,7 +43,7 @@ class Counts:
         return self.no_room + self.unwritten
 
 
-def summary(counts: Counts, chars_per_token: float, tokenizer: str) -> list[str]:
+def summary(counts: Counts, chars_per_token: float | None, tokenizer: str) -> list[str]:
     """What a run did, in a few lines."""
     c = counts
     out = [f"{c.passed} requests passed on, {c.recorded} recorded, {c.failed} of them failed"]
@@ -68,10 +68,15 @@ def summary(counts: Counts, chars_per_token: float, tokenizer: str) -> list[str]
             "stream_options.include_usage"
         )
     if c.counted_tokens and tokenizer == "chars":
-        fits = chars_per_token * c.cut_tokens / c.counted_tokens
-        if abs(fits / chars_per_token - 1) > 0.05:
+        off = c.cut_tokens / c.counted_tokens
+        if abs(off - 1) > 0.05:
+            if chars_per_token is None:
+                gives, better = "the estimate", "--tokenizer counts them as the model does"
+            else:
+                gives = f"--chars-per-token {chars_per_token:g}"
+                better = f"{chars_per_token * off:.2f} would fit this traffic"
             out.append(
-                f"the server counted {c.counted_tokens} prompt tokens, --chars-per-token "
-                f"{chars_per_token:g} gives {c.cut_tokens}; {fits:.2f} would fit this traffic"
+                f"the server counted {c.counted_tokens} prompt tokens, {gives} gives {c.cut_tokens}; "
+                f"{better}"
             )
     return out

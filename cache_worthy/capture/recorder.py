@@ -27,7 +27,6 @@ from cache_worthy.logs.blocks import Cutter, rekeyed
 from cache_worthy.logs.body import body_field, prompts
 from cache_worthy.logs.json_text import parse_line
 from cache_worthy.logs.prompts import Prompt, Skipped, Unusable, label
-from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 KEPT = (
     "model", "system", "instructions", "tools", "functions", "messages", "prompt", "input", "n",
@@ -252,14 +251,13 @@ class Recorder:
 
     def _trace_row(self, entry: Entry, prompt: Prompt) -> dict[str, object]:
         request = self._cutter.request(dataclasses.replace(prompt, model=None))
-        block = self._cutter.block_tokens
         return _present({
             "timestamp": entry.time,
             "input_length": request.input_length,
             "model": prompt.model,
             "cache_salt": None if prompt.salt is None else self._keyed(prompt.salt),
             "priority": prompt.priority or None,
-            "block_size": None if block == BLOCK_SIZE_TOKENS else block,
+            "block_size": self._cutter.block_tokens,
             "hash_ids": [rekeyed(int(i), self._key) for i in request.hash_ids],
         })  # fmt: skip
 

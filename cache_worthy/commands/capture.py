@@ -259,6 +259,10 @@ def _show(answer: str) -> None:
 
 
 def _cutting_again(args: argparse.Namespace) -> list[str]:
-    again = ["--tokenizer", args.tokenizer, "--chars-per-token", str(args.chars_per_token)]
-    again += ["--template", args.template]
-    return again if args.block_size is None else [*again, "--block-size", str(args.block_size)]
+    again = ["--tokenizer", args.tokenizer, "--template", args.template]
+    for option, value in (
+        ("--chars-per-token", args.chars_per_token),
+        ("--block-size", args.block_size),
+    ):
+        again += [] if value is None else [option, str(value)]
+    return again

@@ -77,6 +77,13 @@ def add_log(parser: argparse.ArgumentParser, name: str = "log") -> None:
         help="by arrival time or as in the file; auto: by time where every request has one",
     )
     group.add_argument(
+        "--concurrency",
+        type=positive_int,
+        metavar="N",
+        help="replay N sessions of the log at once, the next starting when one ends, with their pauses; "
+        "for logs whose sessions each have their own clock, or none",
+    )
+    group.add_argument(
         "--model-field",
         metavar="F[=VALUE]",
         help="field that names the model; with a value only its requests, with * all, kept apart",
@@ -103,21 +110,22 @@ def _add_cutting(group: argparse._ArgumentGroup) -> None:
         "--tokenizer",
         default="chars",
         metavar="T",
-        help="chars (default), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
+        help="chars (default: no tokenizer), tiktoken:NAME, qwen:NAME, or hf:PATH of a tokenizer.json; token ids "
         "in the log are used as they are",
     )
     group.add_argument(
         "--chars-per-token",
         type=_ranged(float, "a number >= 0.1 and <= 1e+06", lambda x: 0.1 <= x <= 1e6),
-        default=4.0,
         metavar="R",
-        help="characters that stand for one token in a text log (default 4.0)",
+        help="characters that stand for one token in a text log (default: tokens are estimated from the "
+        "kinds of the characters)",
     )
     group.add_argument(
         "--block-size",
         type=_at_most(1 << 20),
         metavar="N",
-        help="tokens in a block (default: what the log says, else 512; vLLM's default is 16)",
+        help="tokens in a block (default: what the log says, else 16 as vLLM has it, 512 for block ids); "
+        "hybrid models have 528 to 8320, which vLLM prints at its start",
     )
     group.add_argument(
         "--template",

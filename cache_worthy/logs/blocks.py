@@ -1,48 +1,52 @@
 """Prompts to block ids, hashed as engines hash them: (parent, tokens of the block, extra keys).
 
-Without a tokeniser the characters of the block are taken for its tokens: two prompts share a block
-exactly when they share all characters up to its end, and only the scale (blocks per prompt) depends
-on the ratio. The model or salt of a request enters at the root, which by the chain is in every block,
+Without a tokeniser the characters of the block are taken for its tokens, as many as are estimated or
+as a given ratio says: two prompts share a block exactly when they share all characters up to its end,
+and only the scale (blocks per prompt) depends on the estimate. The model or salt of a request enters at the root, which by the chain is in every block,
 so different salts share nothing (vLLM: ``cache_salt``; SGLang: ``extra_key``).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.chat import Chat, Message
 from cache_worthy.logs.chat_templates import load_template
+from cache_worthy.logs.estimate import count_kinds, token_ends
 from cache_worthy.logs.evidence import Evidence
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.prompts import Blocks, Prompt, Tokens, Unusable, kind
 from cache_worthy.logs.tokenizers import load_tokenizer
-from cache_worthy.sim.trace import BlockId, Request
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS, BlockId, Request
 
 REDACTED = "redacted-by-litellm"
 """What LiteLLM writes for every prompt, under ``turn_off_message_logging``, to all its loggers."""
 
 
-def chunk_ids(prompt: str, chars_per_block: int, root: bytes = b"") -> tuple[int, ...]:
-    """Chained 63-bit hashes of the prompt's blocks, the partial last one included.
+def chunk_ids(prompt: str, ends: Iterable[int], root: bytes = b"") -> tuple[int, ...]:
+    """Chained 63-bit hashes of the prompt's blocks, which end after these characters.
 
     BLAKE2b, not ``hash()``: the latter is salted per process, which would break determinism.
 
     Examples
     --------
-    >>> a, b = chunk_ids("shared, then this", 8), chunk_ids("shared, and then", 8)
-    >>> a[0] == b[0], a[1] == b[1], len(a), len(b)
-    (True, False, 3, 2)
+    >>> a, b = chunk_ids("shared, then this", [8, 17]), chunk_ids("shared, and then", [8, 16])
+    >>> a[0] == b[0], a[1] == b[1]
+    (True, False)
     """
     ids = []
-    parent = root
-    for start in range(0, len(prompt), chars_per_block):
-        chunk = prompt[start : start + chars_per_block].encode("utf-8", "surrogatepass")
+    parent, start = root, 0
+    plain = prompt.encode("ascii") if prompt.isascii() else None
+    for end in ends:
+        chunk = plain[start:end] if plain else prompt[start:end].encode("utf-8", "surrogatepass")
         parent = blake2b(parent + chunk, digest_size=8).digest()
         ids.append(_number(parent))
+        start = end
     return tuple(ids)
 
 
@@ -81,6 +85,9 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
+_Cut = tuple[tuple[BlockId, ...], int, str | Sequence[int]]
+
+
 class Cutter:
     """Turns prompts into requests and remembers what that needed.
 
@@ -93,6 +100,10 @@ class Cutter:
         Tokens in one block, once the first request has fixed it.
     from_chat : bool
         Whether the log has messages.
+    kinds : Counter
+        Characters by kind of the texts whose tokens were estimated.
+    estimated : int
+        Their tokens.
     evidence : Evidence
         What the prompts say about why they share nothing.
     """
@@ -104,6 +115,8 @@ class Cutter:
         self.render = load_template(options.template)
         self.block_tokens: int | None = None
         self.from_chat = False
+        self.kinds: Counter[str] = Counter()
+        self.estimated = 0
         self.evidence = Evidence()
         self._intern: dict[BlockId, BlockId] = {}
         self._roots: dict[tuple[str | None, str | None], bytes] = {}
@@ -120,23 +133,29 @@ class Cutter:
         content = prompt.content
         length = prompt.input_length
         if isinstance(content, Blocks):
-            block = self._block(content.block_tokens, content.binding)
+            block = self._block(content.block_tokens or BLOCK_SIZE_TOKENS, content.binding)
             ids = self._apart(content.ids, prompt)
             length = len(ids) * block if length is None else length
         elif isinstance(content, Tokens):
-            ids, length = self._tokens(content.ids, prompt)
+            ids, length, start = self._tokens(content.ids, prompt)
             self.evidence.tokens = True
             if ids:
                 tokens: Any = content.ids  # integers, or _tokens had refused them
                 apart = prompt.model, prompt.salt
                 self.evidence.preambles.add_tokens(ids[0], tokens, apart=apart)
+                self.evidence.starts.add(ids[0], start, apart=apart)
         else:
             _require_text(content)
             self.from_chat |= isinstance(content, Chat)
             self.evidence.texts = True
             text = self._text(content, prompt)
-            ids, length = self._cut(text, prompt)
+            ids, length, start = self._cut(text, prompt)
+            if self.estimates:
+                self.kinds.update(count_kinds(text))
+                self.estimated += length
             if ids:
+                apart = prompt.model, prompt.salt
+                self.evidence.starts.add(ids[0], start, apart=apart)
                 self._note(prompt, text, ids)
         if prompt.cut and not ids:
             raise Unusable(
@@ -155,23 +174,40 @@ class Cutter:
             priority=prompt.priority,
         )
 
+    @property
+    def estimates(self) -> bool:
+        """Whether tokens of text are estimated from the kinds of its characters."""
+        return self.encode is None and self.options.chars_per_token is None
+
+    @property
+    def chars_per_token(self) -> float:
+        """As given, or the mean of what was estimated; 4 where neither was needed."""
+        if self.options.chars_per_token is not None:
+            return self.options.chars_per_token
+        return self.kinds.total() / self.estimated if self.estimated else 4.0
+
     def _text(self, content: Chat | str, prompt: Prompt) -> str:
         text = self.render(content) if isinstance(content, Chat) else content
         return text.partition(prompt.cut_mark)[0] if prompt.cut_mark else text
 
-    def _cut(self, text: str, prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
-        """Block ids of a text, and its length in tokens."""
+    def _cut(self, text: str, prompt: Prompt) -> _Cut:
+        """Block ids of a text, its length in tokens, and its first block."""
         if self.encode is not None:
             try:
                 tokens = self.encode(text)
             except (UnicodeError, TypeError):  # a lone surrogate: no UTF-8 exists for it
                 tokens = self.encode(text.encode("utf-8", "replace").decode("utf-8"))
             return self._tokens(tokens, prompt)
-        self._block(None, False)
-        size = self.options.chars_per_block
-        ids = chunk_ids(text, size, self._root(prompt, b""))
-        length = -int(-len(text) // self.options.chars_per_token)
-        return (ids[: len(text) // size] if prompt.cut else ids), length
+        block, root = self._block(None, False), self._root(prompt, b"")
+        size, ratio = self.options.chars_per_block, self.options.chars_per_token
+        if size is None or ratio is None:
+            ends, length = token_ends(text, block)
+            # Where a cut text ends is not where a block does, or by chance.
+            start = text[: ends[0]] if ends else ""
+            return chunk_ids(text, ends[:-1] if prompt.cut else ends, root), length, start
+        last = len(text) if prompt.cut else len(text) + size - 1
+        ids = chunk_ids(text, range(size, last + 1, size), root)
+        return ids, -int(-len(text) // ratio), text[:size]
 
     def _note(self, prompt: Prompt, text: str, ids: Sequence[BlockId]) -> None:
         """Keep of a prompt what may explain that it shares nothing."""
@@ -183,7 +219,7 @@ class Cutter:
                 other = self._text(Chat(content.messages, first), prompt)
                 evidence.reordered[ids[-1]] = tuple(self._cut(other, prompt)[0])
 
-    def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> tuple[tuple[BlockId, ...], int]:
+    def _tokens(self, tokens: Sequence[object], prompt: Prompt) -> _Cut:
         if not set(map(type, tokens)) <= {int}:
             bad = next(t for t in tokens if type(t) is not int)
             raise Unusable(f"token ids: expected integers, got {kind(bad)}")
@@ -194,7 +230,8 @@ class Cutter:
             raise Unusable("token ids: expected integers from 0 to 4294967295") from error
         if prompt.cut:
             ids = ids[: len(tokens) // block]
-        return ids, len(tokens)
+        start: Any = tokens[:block]
+        return ids, len(tokens), start
 
     def _block(self, stated: int | None, binding: bool) -> int:
         asked = self.options.block_size

@@ -8,15 +8,15 @@ starts. Times within a session are kept, so its pauses are. How long an answer t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 
-def interleaved(sessions: Sequence[str], times: Sequence[float], at_once: int) -> list[int]:
+def interleaved(sessions: Sequence[Hashable], times: Sequence[float], at_once: int) -> list[int]:
     """Places of the requests in the file, in their new order.
 
     Parameters
     ----------
-    sessions : sequence of str
+    sessions : sequence of str or int
         The session of each request.
     times : sequence of float
         Its time by the session's own clock. A step back within a session counts as no time.
@@ -38,7 +38,7 @@ def interleaved(sessions: Sequence[str], times: Sequence[float], at_once: int) -
     >>> interleaved(sessions, times, 2)
     [0, 2, 3, 1]
     """
-    members: dict[str, list[int]] = {}
+    members: dict[Hashable, list[int]] = {}
     for place, session in enumerate(sessions):
         members.setdefault(session, []).append(place)
     free = [0.0] * min(at_once, len(members))

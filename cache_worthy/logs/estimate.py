@@ -12,6 +12,7 @@ they have the same characters.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,10 @@ KINDS: tuple[tuple[str, int, tuple[tuple[int, int], ...]], ...] = (
 """Name, share of a token in 24ths, ranges of code points (both ends included)."""
 
 
+_OFTEN = (1, 2, 3, 4)
+"""Kinds of most characters."""
+
+
 @cache
 def _tables() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """By code point: the number of the kind, and its share."""
@@ -55,12 +60,21 @@ def _tables() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     return kinds, np.array([share for _, share, _ in KINDS], dtype=np.uint8)[kinds]
 
 
-def _points(text: str) -> NDArray[np.uint8] | NDArray[np.uint32]:
+@cache
+def _ascii() -> tuple[bytes, bytes]:
+    """The same for ASCII, as tables of ``bytes.translate``, which is ten times faster."""
+    kinds, shares = (table[:128].tobytes() + bytes(128) for table in _tables())
+    return kinds, shares
+
+
+def _looked_up(text: str, table: int) -> NDArray[np.uint8]:
+    """Per character its kind (table 0) or share (table 1)."""
     import numpy as np
 
     if text.isascii():
-        return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        return np.frombuffer(text.encode("ascii").translate(_ascii()[table]), dtype=np.uint8)
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    return _tables()[table][points]
 
 
 def token_ends(text: str, block_tokens: int) -> tuple[list[int], int]:
@@ -81,14 +95,28 @@ def token_ends(text: str, block_tokens: int) -> tuple[list[int], int]:
 
     if not text:
         return [], 0
-    total = np.cumsum(_tables()[1][_points(text)], dtype=np.int64)
+    narrow = len(text) < 1 << 26  # a sum of so many shares fits
+    total = np.cumsum(_looked_up(text, 1), dtype=np.int32 if narrow else np.int64)
     size = block_tokens * UNIT
     # A character counts at most one token, so that no two blocks end at the same one.
-    marks = np.arange(1, int(total[-1]) // size + 1, dtype=np.int64) * size
+    marks = np.arange(1, int(total[-1]) // size + 1, dtype=total.dtype) * size
     ends: list[int] = (np.searchsorted(total, marks) + 1).tolist()
     if ends and ends[-1] == len(text):  # what the last character has too much is no further token
         return ends, len(ends) * block_tokens
     return [*ends, len(text)], -(-int(total[-1]) // UNIT)
+
+
+def shares(kinds: Mapping[str, int]) -> dict[str, float] | None:
+    """Shares of characters by kind, the most frequent first; None without characters.
+
+    Examples
+    --------
+    >>> shares({"digits": 1, "letters": 3}), shares({})
+    ({'letters': 0.75, 'digits': 0.25}, None)
+    """
+    whole = sum(kinds.values())
+    ranked = sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))
+    return {name: n / whole for name, n in ranked} if whole else None
 
 
 def count_kinds(text: str) -> dict[str, int]:
@@ -101,5 +129,13 @@ def count_kinds(text: str) -> dict[str, int]:
     """
     import numpy as np
 
-    found = np.bincount(_tables()[0][_points(text)], minlength=len(KINDS)).tolist()
-    return {KINDS[number][0]: n for number, n in enumerate(found) if n}
+    kinds, left, out = _looked_up(text, 0), len(text), {}
+    for number in _OFTEN:  # a pass per kind is faster than one that tells all apart
+        if left and (n := int(np.count_nonzero(kinds == number))):
+            out[KINDS[number][0]] = n
+            left -= n
+    if left:
+        rest = np.bincount(kinds[kinds > max(_OFTEN)], minlength=len(KINDS)).tolist()
+        rest[0] = left - sum(rest)
+        out |= {KINDS[number][0]: n for number, n in enumerate(rest) if n}
+    return out

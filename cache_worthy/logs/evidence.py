@@ -10,14 +10,19 @@
 * *Tool order.* A list of tools that came before in another order. The prompt is cut a second time
   with the tools as they came first, to count what that alone would have shared.
 
+* *Common starts.* Of a prompt whose first block is new, how much of that block is also the start of an
+  earlier prompt of the same model and salt: what a smaller block would share. Compared with the first
+  ``STARTS`` different first blocks, in the order of the file.
+
 Memory: ``TEMPLATES`` texts of ``KEPT`` characters, one set entry per distinct first block and one
-integer per near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters together; and the
-block ids of the distinct prompts with reordered tools.
+integer per near-identical one; ``LISTS`` lists of tools of ``LIST_CHARS`` characters together; the block
+ids of the distinct prompts with reordered tools; and ``STARTS`` first blocks, one number for each other.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +41,9 @@ PATIENCE = 4000
 
 SNIPPET = 30
 """Characters shown of a text on each side of a difference."""
+
+STARTS, START_CHARS = 20_000, 1 << 24
+"""First blocks kept, and their characters together."""
 
 LISTS, LIST_CHARS = 1000, 1 << 24
 """Lists of tools that are told apart; more are not compared."""
@@ -234,6 +242,48 @@ class ToolOrders:
 
 
 @dataclass(slots=True)
+class Starts:
+    """Common starts shorter than a block.
+
+    Attributes
+    ----------
+    shares : dict
+        By first block id: the share of the block that is the start of an earlier prompt.
+
+    Examples
+    --------
+    >>> starts = Starts()
+    >>> for number, text in enumerate(["abcd", "abxy", "zzzz", "ab"]):
+    ...     starts.add(number, text, apart=None)
+    >>> starts.shares
+    {0: 0.0, 1: 0.5, 2: 0.0, 3: 1.0}
+    """
+
+    shares: dict[BlockId, float] = field(default_factory=dict)
+    _sorted: dict[Hashable, list[str]] = field(default_factory=dict)
+    _kept: int = 0
+    _chars: int = 0
+
+    def add(self, first: BlockId, start: str | Sequence[int], *, apart: Hashable) -> None:
+        """Compare the first block of a prompt with earlier ones of an equal ``apart``."""
+        if first in self.shares or not start:
+            return
+        if not isinstance(start, str):
+            # No vocabulary is larger.
+            start = "".join(map(chr, start)) if max(start) < 0x110000 else ""
+        known = self._sorted.setdefault(apart, [])
+        at = bisect_left(known, start)  # the longest common start is with a neighbour
+        shared = max(
+            (common_prefix(start, other) for other in known[max(at - 1, 0) : at + 1]), default=0
+        )
+        self.shares[first] = shared / len(start) if start else 0.0
+        if self._kept < STARTS and self._chars + len(start) <= START_CHARS:
+            known.insert(at, start)
+            self._kept += 1
+            self._chars += len(start)
+
+
+@dataclass(slots=True)
 class Evidence:
     """What was kept of a log's prompts.
 
@@ -245,5 +295,6 @@ class Evidence:
     preambles: Preambles = field(default_factory=Preambles)
     tools: ToolOrders = field(default_factory=ToolOrders)
     reordered: dict[BlockId, tuple[BlockId, ...]] = field(default_factory=dict)
+    starts: Starts = field(default_factory=Starts)
     texts: bool = False
     tokens: bool = False

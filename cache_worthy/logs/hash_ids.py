@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from cache_worthy.logs.body import parsed
 from cache_worthy.logs.json_text import json_kind
 from cache_worthy.logs.prompts import Blocks, Prompt, Unusable, count, label, token_count
 from cache_worthy.logs.times import to_ms
-from cache_worthy.sim.trace import BlockId
+from cache_worthy.sim.trace import BlockId, Request
 
 LARGEST_BLOCK = 1 << 20
 
@@ -38,6 +41,7 @@ def prompt_of(
         priority=priority if type(priority) is int else 0,
         model=label(record.get("model")),
         salt=label(record.get("cache_salt")),
+        session=label(record.get("session_id")),
     )
 
 
@@ -47,6 +51,39 @@ def block_size_of(record: dict[str, object], field: str = "block_size") -> int:
     if type(size) is not int or not 1 <= size <= LARGEST_BLOCK:
         raise Unusable(f"{field}: expected a token count from 1 to {LARGEST_BLOCK}")
     return size
+
+
+def fitting_size(requests: Iterable[Request]) -> int:
+    """Tokens in one block by which most numbers of ids are ``ceil(input_length / tokens)``.
+
+    Of sizes that fit as many requests, a multiple of the greatest power of two is chosen.
+
+    Examples
+    --------
+    >>> fitting_size([Request((1, 2), 890), Request((1, 2, 3), 1025), Request((1,), 300)])
+    512
+    """
+    steps: Counter[int] = Counter()  # how many more sizes fit from here on
+    for request in requests:
+        ids, length = len(request.hash_ids), request.input_length
+        if ids and length:
+            steps[-(-length // ids)] += 1
+            steps[(length - 1) // (ids - 1) + 1 if ids > 1 else LARGEST_BLOCK] -= 1
+    places, best, fit = sorted(steps), (0, 1), 0
+    ends = [*places[1:], LARGEST_BLOCK + 1]
+    for first, end in zip(places, ends, strict=True):
+        fit += steps[first]
+        if fit > best[0]:
+            best = fit, _roundest(first, end - 1)
+    return best[1]
+
+
+def _roundest(first: int, last: int) -> int:
+    """The least number of a range that is a multiple of the greatest power of two."""
+    step = 1
+    while -(-first // (2 * step)) * 2 * step <= last:
+        step *= 2
+    return -(-first // step) * step
 
 
 def _ids(record: dict[str, object]) -> list[BlockId]:

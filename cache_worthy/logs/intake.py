@@ -7,6 +7,7 @@ from collections import Counter
 
 from cache_worthy.errors import UsageError
 from cache_worthy.logs.blocks import Cutter
+from cache_worthy.logs.hash_ids import fitting_size
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.order import Arrivals, Clock
 from cache_worthy.logs.prompts import Blocks, Prompt, Record, Unusable, label, lookup
@@ -31,6 +32,7 @@ class Intake:
         self.arrivals = Arrivals()
         self.seen: dict[str, int | float | None] = {}  # by request id: when it came, by the log
         self.plain = 0  # taken in by plain_lines: they have no model
+        self.stated = 0  # with block ids and a length, taken in otherwise
         self.mismatches = 0  # whose block ids and length do not agree
         self.tally = tally
         self._models: Counter[str] = Counter()
@@ -99,21 +101,26 @@ class Intake:
         if prompt.may_be_cut:
             self._watch_length(prompt, request)
         if isinstance(prompt.content, Blocks):
-            block = self.cutter.block_tokens or self.options.block_tokens
+            block = self.cutter.block_tokens or 1
+            self.stated += prompt.input_length is not None
             self.mismatches += len(request.hash_ids) != -(-request.input_length // block)
         self.requests.append(request)
-        self.arrivals.add(time if prompt.exact is None else prompt.exact)
+        arrival = time if prompt.exact is None else prompt.exact
+        self.arrivals.add(arrival, prompt.session, own_clock=prompt.own_clock)
 
     def _watch_length(self, prompt: Prompt, request: Request) -> None:
         content = prompt.content
         by_characters = isinstance(content, str) and self.cutter.encode is None
         a_block = self.options.chars_per_block if by_characters else self.cutter.block_tokens
         size = len(content) if isinstance(content, str) else request.input_length
+        measured = size if by_characters else request.input_length
+        # Of estimated tokens the end of the last block is not known to be one.
+        whole = max(len(request.hash_ids) - 1, 0) if a_block is None else measured // a_block
         self._lengths.watch(
             len(self.requests),
             size,
             characters=prompt.characters,
-            whole=(size if by_characters else request.input_length) // (a_block or 1),
+            whole=whole,
             last=request.hash_ids[-1] if request.hash_ids else None,
         )
 
@@ -123,6 +130,23 @@ class Intake:
         self.tally.cut += len(whole)
         if whole:  # may still be chance, so one without a whole block stays
             self.requests = self.requests.shortened({p: n for p, n in whole.items() if n})
+
+    def check_block_size(self, name: str) -> None:
+        """Refuse a ``--block-size`` that most records with ids and a length contradict.
+
+        Raises
+        ------
+        UsageError
+            With the size that the ids fit best.
+        """
+        asked, stated = self.options.block_size, self.stated + self.plain
+        if asked is None or 2 * self.mismatches <= stated:
+            return
+        size = fitting_size(self.requests)
+        raise UsageError(
+            f"--block-size {asked}: {name}: these ids stand for {size} tokens each "
+            f"({self.mismatches} of {stated} records contradict {asked}); give --block-size {size}"
+        )
 
     def models(self, name: str) -> dict[str, int]:
         """Requests by model, empty if no record names one; several must have been asked for."""

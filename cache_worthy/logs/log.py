@@ -87,9 +87,11 @@ class Log:
     block_tokens : int
         Tokens in one block.
     chars_per_block : int or None
-        If blocks were cut from text without a tokeniser.
+        If blocks were cut from text by a given number of characters per token.
     chars_per_token : float
-        As it was read, whether or not it was needed.
+        As given, or the mean of the tokens estimated; 4 where neither was needed.
+    characters_by_kind : dict of str to float or None
+        Shares of the characters whose tokens were estimated, the most frequent kind first.
     skipped_truncated : int
         Files whose last line was cut and skipped.
     length_mismatches : int
@@ -128,4 +130,5 @@ class Log:
     models: dict[str, int] = dataclasses.field(default_factory=dict)
     salts: dict[str, int] = dataclasses.field(default_factory=dict)
     chars_per_token: float = 4.0
+    characters_by_kind: dict[str, float] | None = None
     evidence: Evidence = dataclasses.field(default_factory=Evidence, repr=False, compare=False)

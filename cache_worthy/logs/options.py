@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from os import PathLike
 
 from cache_worthy.checks import boolean, integer, one_of, real, text, wrong
-from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
+from cache_worthy.errors import UsageError
+
+CUT_TOKENS = 16
+"""Tokens in one block of text or token ids: vLLM's default."""
 
 ORDERS = ("auto", "time", "file")
 TEMPLATES = ("simple", "chatml", "llama3")
@@ -25,14 +28,18 @@ class ReadOptions:
 
     Attributes
     ----------
-    chars_per_token : float
-        Characters that stand for one token of text, if no tokeniser is chosen.
+    chars_per_token : float or None
+        Characters that stand for one token of text, if no tokeniser is chosen; None estimates tokens
+        from the kinds of characters (:mod:`cache_worthy.logs.estimate`).
     format : str
         ``auto``, or the name of a format.
     block_size : int or None
-        Tokens in one block; None takes the log's own, else 512.
+        Tokens in one block; None takes the log's own, else 16 for prompts and 512 for block ids.
+        An option that the log's ids contradict is refused.
     order : str
         ``time``, ``file``, or ``auto``: by arrival time if every request has one.
+    concurrency : int or None
+        Sessions that run at once, in the order of the file; the next starts when one ends.
     template : str
         How messages and tools become one text: ``simple``, ``chatml``, ``llama3``, or the file of a
         model's own template (``.jinja``, or a ``tokenizer_config.json``).
@@ -53,10 +60,11 @@ class ReadOptions:
         On a value out of its range; the names of formats and tokenisers are checked when used.
     """
 
-    chars_per_token: float = 4.0
+    chars_per_token: float | None = None
     format: str = "auto"
     block_size: int | None = None
     order: str = "auto"
+    concurrency: int | None = None
     template: str = "simple"
     tokenizer: str = "chars"
     model_field: str | None = None
@@ -66,16 +74,24 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         checked: dict[str, object] = {
-            "chars_per_token": real(
-                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
-            ),
             "order": one_of("order", self.order, ORDERS),
             "template": self._template(),
             "allow_partial": boolean("allow_partial", self.allow_partial),
         }
+        if self.chars_per_token is not None:
+            checked["chars_per_token"] = real(
+                "chars_per_token", self.chars_per_token, least=LEAST_CHARS, most=MOST_CHARS
+            )
         if self.block_size is not None:
             size = integer("block_size", self.block_size, least=1, most=LARGEST_BLOCK)
             checked["block_size"] = size
+        if self.concurrency is not None:
+            checked["concurrency"] = integer("concurrency", self.concurrency, least=1)
+            if self.order != "auto":
+                raise UsageError(
+                    f"--concurrency {self.concurrency}: orders the requests itself; leave "
+                    f"--order {self.order} out"
+                )
         for name in ("format", "tokenizer"):
             text(name, getattr(self, name))
         for name in ("model_field", "model", "salt_field"):
@@ -93,13 +109,14 @@ class ReadOptions:
 
     @property
     def block_tokens(self) -> int:
-        """Tokens in one block, if the log does not say."""
-        return self.block_size or BLOCK_SIZE_TOKENS
+        """Tokens in one block of a prompt that the log holds."""
+        return self.block_size or CUT_TOKENS
 
     @property
-    def chars_per_block(self) -> int:
-        """Characters in one block of text."""
-        return max(1, round(self.block_tokens * self.chars_per_token))
+    def chars_per_block(self) -> int | None:
+        """Characters in one block of text, by the ratio given; None if tokens are estimated."""
+        ratio = self.chars_per_token
+        return None if ratio is None else max(1, round(self.block_tokens * ratio))
 
 
 def with_choices(options: ReadOptions, choices: Mapping[str, object]) -> ReadOptions:

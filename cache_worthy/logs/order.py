@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
 from cache_worthy.errors import UsageError
+from cache_worthy.logs.concurrency import interleaved
+from cache_worthy.numbers import counted
 from cache_worthy.sim.columns import Column, grown
 
 
@@ -24,8 +27,17 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._times: Column = array("q")
+        self._numbers: dict[str, int] = {}  # of sessions
+        self._sessions = array("q")  # by number; -1 for none
+        self._own_clocks = False
 
-    def add(self, time: float | None) -> None:
+    def add(
+        self, time: float | None, session: str | None = None, *, own_clock: bool = False
+    ) -> None:
+        """Add the arrival of the next request."""
+        self._own_clocks |= own_clock
+        number = -1 if session is None else self._numbers.setdefault(session, len(self._numbers))
+        self._sessions.append(number)
         try:
             self._times.append(time)
         except (TypeError, OverflowError):
@@ -33,6 +45,46 @@ class Arrivals:
 
     def order(self, how: str, name: str) -> Order:
         """The order asked for: ``auto``, ``time`` (refused if there is none by time) or ``file``."""
+        found = self._order(how, name)
+        if not self._own_clocks or found.words.startswith("file order"):
+            return found
+        words = (
+            f"{found.words}; each session has its own clock, and all are taken to start together "
+            "(--concurrency N: N at once)"
+        )
+        return found._replace(words=words)
+
+    def at_once(self, count: int, name: str) -> Order:
+        """With this many sessions running at once, by :mod:`~cache_worthy.logs.concurrency`.
+
+        Raises
+        ------
+        UsageError
+            If a request is of no session.
+        """
+        sessions, times = self._sessions, self._times
+        if without := sessions.count(-1):
+            raise UsageError(
+                f"--concurrency {count}: {name}: {without} of {len(sessions)} requests name no session; "
+                "leave the option out"
+            )
+        pauses = "pauses kept"
+        if times.count(None):
+            pauses = "no times, so a turn of each in turn"
+            turns: Counter[int] = Counter()
+            times = []
+            for session in sessions:
+                times.append(turns[session])
+                turns[session] += 1
+        ranks = interleaved(sessions, times, count)
+        moved = sum(i != n for n, i in enumerate(ranks))
+        words = (
+            f"{counted(count, 'session')} at once (--concurrency), in the order of the file, the next "
+            f"starts when one ends; {pauses}"
+        )
+        return Order(words, ranks, moved)
+
+    def _order(self, how: str, name: str) -> Order:
         times = self._times
         without = times.count(None)
         if without:

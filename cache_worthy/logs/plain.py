@@ -13,6 +13,7 @@ from cache_worthy.logs.intake import Intake
 from cache_worthy.logs.json_text import plain_parser
 from cache_worthy.logs.shape import Shape
 from cache_worthy.logs.times import to_ms
+from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 _NOT_PLAIN = {"block_size", "model", "cache_salt", "status"}
 _INTEGER = {int}
@@ -21,9 +22,11 @@ _INTEGER = {int}
 def plain_lines(shape: Shape, intake: Intake) -> Callable[[bytes], bool]:
     """Takes in a line, as it is stored, of a native log; returns whether it was plain."""
     options, cutter, tally, parse = intake.options, intake.cutter, intake.tally, plain_parser()
-    if (options.model, options.model_field, options.salt_field) != (None, None, None):
+    special = (options.model, options.model_field, options.salt_field, options.concurrency)
+    if special != (None, None, None, None):
         return lambda raw: False
-    block, add, add_time = options.block_tokens, intake.requests.add, intake.arrivals.add
+    block = options.block_size or BLOCK_SIZE_TOKENS
+    add, add_time = intake.requests.add, intake.arrivals.add
 
     def take(raw: bytes) -> bool:
         if shape.format is not native:

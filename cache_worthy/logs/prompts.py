@@ -66,6 +66,10 @@ class Prompt:
         The log may hold only a beginning, and nothing in the record says so.
     characters : int or None
         Of the text, if the record has it beside the token ids.
+    session : str or None
+        The conversation or user session that the request is part of, if the log says so.
+    own_clock : bool
+        Whether the session's times count from its own start.
     yearless : bool
         The time may lack its year; one half a year before the last is of the next year.
     """
@@ -86,6 +90,8 @@ class Prompt:
     unfinished: bool = False
     may_be_cut: bool = False
     characters: int | None = None
+    session: str | None = None
+    own_clock: bool = False
     yearless: bool = False
 
 

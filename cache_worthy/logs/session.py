@@ -15,6 +15,7 @@ from os import PathLike
 from typing import Any
 
 from cache_worthy.checks import file_name, listed, wrong
+from cache_worthy.logs.estimate import shares
 from cache_worthy.logs.formats import lines
 from cache_worthy.logs.intake import Intake
 from cache_worthy.logs.json_text import HINT, Broken
@@ -229,11 +230,14 @@ class _Session:
         for bad in self.pairing.alone(intake.seen):
             tally.bad(bad)
         intake.judge_lengths()
+        intake.check_block_size(name)
         tally.check(len(intake.requests), allow_partial=self.options.allow_partial)
         if shape.format is None or not intake.requests:
             raise TraceError(f"{name}: empty: no requests; {HINT}")
         models = intake.models(name)
-        order = intake.arrivals.order(self.options.order, name)
+        order, at_once = intake.arrivals.order(self.options.order, name), self.options.concurrency
+        if at_once is not None:
+            order = intake.arrivals.at_once(at_once, name)
         requests, cutter = intake.requests, intake.cutter
         by_characters = cutter.evidence.texts and cutter.encode is None
         return Log(
@@ -253,6 +257,7 @@ class _Session:
             template=self.options.template if cutter.from_chat else None,
             models=models,
             salts=intake.salts(),
-            chars_per_token=self.options.chars_per_token,
+            chars_per_token=cutter.chars_per_token,
+            characters_by_kind=shares(cutter.kinds),
             evidence=cutter.evidence,
         )

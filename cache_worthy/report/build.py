@@ -18,6 +18,7 @@ from cache_worthy.numbers import counted, percent
 from cache_worthy.report.model import Report, Section
 from cache_worthy.report.words import capacity, short
 from cache_worthy.report.words.names import SERVERS
+from cache_worthy.report.words.workload import by_characters
 
 
 def build(analysis: Analysis) -> Report:
@@ -54,7 +55,7 @@ def _footer(analysis: Analysis) -> str:
         ),
         "Blocks are whole: a partial last block counts as a full one.",
     ]
-    if analysis.input.chars_per_block is not None:
+    if by_characters(analysis.input):
         sentences.append(
             "Prompts were cut by characters, not tokens, so sizes and costs are approximate."
         )

@@ -4,7 +4,7 @@
 
 Prints a table: characters a token, blocks, distinct blocks, the share of references that are
 repeats, the ceiling of what caching saves, and the working set, each with its difference from
-the default (4 characters a token). Needs cache-worthy[tokenizers]. The sample log is constructed.
+the default (tokens estimated from the kinds of characters). Needs cache-worthy[tokenizers]. The sample log is constructed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def measure(log_file: Path, tokenizer: str, block: int, template: str) -> dict[s
     forest = build_forest(paths_of(log.requests))
     workload = measure_workload(forest, DEFAULT_MODEL, block)
     return {
+        "characters_per_token": log.chars_per_token,
         "tokens": sum(r.input_length for r in log.requests),
         "references": forest.references,
         "distinct": forest.distinct,
@@ -50,11 +51,12 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|---|")
     for block in (512, 16):
         base = measure(args.log, "chars", block, "chatml")
+        characters = base["characters_per_token"] * base["tokens"]
         for name in TOKENIZERS:
             own = measure(args.log, name, block, "chatml")
             change = own["working_set"] / base["working_set"] - 1
             print(
-                f"| {block} | {name} | {4 * base['tokens'] / own['tokens']:.2f} | "
+                f"| {block} | {name} | {characters / own['tokens']:.2f} | "
                 f"{own['references']:.0f} | {own['distinct']:.0f} | {own['reuse']:.1%} | "
                 f"{own['ceiling']:.1%} | {own['working_set'] / 2**30:.2f} GiB ({change:+.1%}) |"
             )

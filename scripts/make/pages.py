@@ -34,6 +34,7 @@ README: Sequence[tuple[str, Sequence[tuple[str, int]]]] = (
 
 #: What to do about each cause of a miss.
 ADVICE = {
+    "common_start": "use smaller blocks, if your server has them: 16 tokens where yours are larger",
     "shorter_than_a_block": "use smaller blocks, if your server has them",
     "tool_order": "sort the tools before sending them",
     "near_identical_start": "move timestamps and ids from the start of the prompt to its end",

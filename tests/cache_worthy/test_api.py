@@ -131,7 +131,7 @@ def test_a_log_is_interned_once(sample: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_figure_that_another_reader_gave_wrong() -> None:
-    log = cache_worthy.read_log(EXAMPLES / "formats" / "vllm.log", block_size=16)
+    log = cache_worthy.read_log(EXAMPLES / "formats" / "vllm.log", chars_per_token=4)
     found = cache_worthy.replay(log, "lru", capacity_blocks=32)
     assert found.cost_ratio == pytest.approx(1.499576, abs=5e-7)
 

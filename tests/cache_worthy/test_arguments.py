@@ -111,7 +111,7 @@ ONE_POLICY = '"lru"; POLICIES["lru"]; Untouched; named("x")'
 READ: dict[str, str] = {
     "source": "",
     "options": "None; ReadOptions()",
-    "chars_per_token": NUMBERS,
+    "chars_per_token": f"None; {NUMBERS}",
     "format": "",
     "block_size": f"None; {INTEGERS}",
     "order": "",
@@ -120,6 +120,7 @@ READ: dict[str, str] = {
     "model_field": f"None; {TEXTS}",
     "model": "None",
     "salt_field": f"None; {TEXTS}",
+    "concurrency": "None",  # these requests are of no session
     "allow_partial": FLAGS,
 }
 ANALYZE = {
@@ -199,10 +200,7 @@ SKIP = "bound,band,splits,tails,coldstart,causes,pinsim"
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logs") / "log.jsonl"
     path.write_text(
-        "".join(
-            f'{{"hash_ids": [{n % 4}, {n % 4 + 10}, {n % 4 + 20}], "input_length": 1500}}\n'
-            for n in range(12)
-        )
+        "".join(f'{{"hash_ids": [{n % 4}, {n % 4 + 10}, {n % 4 + 20}]}}\n' for n in range(12))
     )
     return path
 

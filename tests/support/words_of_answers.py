@@ -26,6 +26,13 @@ def compare_workload(read: Read, document: Document) -> None:
         chars = document["parameters"]["chars_per_token"]
         expected = f"{given['chars_per_block']} chars/block at {chars:g} chars per token "
         assert facts["chunking"].startswith(expected)
+    elif "characters_by_kind" in given:
+        chars = document["parameters"]["chars_per_token"]
+        kind, share = next(iter(given["characters_by_kind"].items()))
+        assert (
+            f": {chars:.1f} characters per token here ({kind} {percent(share, 0)}, "
+            in (facts["chunking"])
+        )
     assert facts["blocks"] == (
         f"{w['block_references']} references, {w['distinct_blocks']} distinct  "
         f"({percent(w['reuse_fraction'])} reuse)"

@@ -115,7 +115,7 @@ def compare_savings(read: Read, band: dict[str, Any]) -> None:
 
 def compare_splits(read: Read, document: Document) -> None:
     """The answers on halves and quarters, and what the head says of them."""
-    splits, said = document["splits"], "Halves and quarters of this log differ on"
+    splits, said = document["splits"], "Caution: parts of this log give different answers on"
     if splits is None:
         assert "splits" not in read.sections
         assert said not in read.prose("short")
@@ -155,7 +155,7 @@ def compare_splits(read: Read, document: Document) -> None:
     ]
     assert (said in read.prose("short")) == bool(told)
     if told:
-        assert f"{said} {', '.join(told)}." in read.prose("short")
+        assert f"{said} {' and '.join(told)} (OVER TIME)." in read.prose("short")
 
 
 def compare_sample(read: Read, document: Document) -> None:

@@ -2,7 +2,8 @@
 
 One record is many requests: the prompt of turn k is all that comes before it. There is no arrival
 time of a turn (a record's time is the end of the whole conversation, so it is not used), so the
-assumed order is conversation after conversation, turn after turn.
+assumed order is conversation after conversation, turn after turn; with ``--concurrency N`` so many
+conversations take turns.
 """
 
 from __future__ import annotations
@@ -37,4 +38,4 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
         raise Unusable(str(error)) from error
     chat = Chat(messages, read_tools(row.get("tools")))
     model = label(row.get("model"))
-    return tuple(Prompt(content=chat.first(n), model=model) for n in turns(messages))
+    return tuple(Prompt(content=chat.first(n), model=model, session=scope) for n in turns(messages))

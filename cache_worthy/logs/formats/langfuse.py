@@ -6,8 +6,10 @@ the reader takes apart.
 
 from __future__ import annotations
 
+import dataclasses
+
 from cache_worthy.logs.body import as_dict, body_field, parsed, prompts
-from cache_worthy.logs.prompts import Prompt, Record, Skipped, Unusable
+from cache_worthy.logs.prompts import Prompt, Record, Skipped, Unusable, label
 
 NAME = "langfuse"
 SUMMARY = "Langfuse observations (generations)"
@@ -45,4 +47,6 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     model = row.get("model", row.get("providedModelName"))
     if model is not None:
         body = {**body, "model": model}
-    return prompts(row, body, body_field(body) or "messages", request_id=row.get("id"))
+    found = prompts(row, body, body_field(body) or "messages", request_id=row.get("id"))
+    session = label(row.get("sessionId", row.get("session_id")))
+    return tuple(dataclasses.replace(one, session=session) for one in found)

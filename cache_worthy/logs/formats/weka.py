@@ -3,7 +3,7 @@
 Local ids mean nothing outside their conversation, so they are never merged across objects or
 files, even where two conversations started alike: sharing between conversations is not in such a
 log. Times are seconds from each conversation's own start: ordered by time, conversations run side by
-side; with ``--order file`` one after another. Subagents are nested and share the scope of their
+side; with ``--order file`` one after another, with ``--concurrency N`` so many at once. Subagents are nested and share the scope of their
 conversation; their times are taken as relative to the subagent's start when they are before it.
 """
 
@@ -41,7 +41,7 @@ def parse(record: Record, field: str, scope: str) -> tuple[Prompt, ...]:
     local = record.get("hash_id_scope", "local") != "global"
     key = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).digest() if local else b""
     return tuple(
-        _prompt(entry, time, Blocks(_scoped_ids(entry, key), size, True))
+        _prompt(entry, time, Blocks(_scoped_ids(entry, key), size, True), session=scope)
         for entry, time in _requests(record.get("requests"))
     )
 
@@ -71,13 +71,15 @@ def _requests(
             yield entry, time
 
 
-def _prompt(entry: Entry, time: float | None, content: Blocks) -> Prompt:
+def _prompt(entry: Entry, time: float | None, content: Blocks, *, session: str) -> Prompt:
     return Prompt(
         content=content,
         input_length=count(entry.get("in")),
         output_length=count(entry.get("out")),
         timestamp=time,
         model=label(entry.get("model")),
+        session=session,
+        own_clock=True,
     )
 
 

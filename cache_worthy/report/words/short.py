@@ -28,6 +28,7 @@ from cache_worthy.report.words.names import SERVERS
 from cache_worthy.report.words.pinsim import simulated
 from cache_worthy.report.words.sample import sample_head
 from cache_worthy.report.words.splits import splits_flag
+from cache_worthy.report.words.worth import hidden_text
 
 
 def words(analysis: Analysis) -> Section:
@@ -42,6 +43,8 @@ def words(analysis: Analysis) -> Section:
     curve, policies, pins = analysis.of(CapacityCurve), analysis.of(PolicyTable), analysis.of(Pins)
     if workload is None or worth is None or curve is None or policies is None or pins is None:
         no = f"Prefix caching is not worth enabling on this log (question 1).{unless}"
+        if worth is not None and worth.hidden_fraction is not None:
+            no = hidden_text(worth)
         return Section("short", "In short", parts=(*first, Prose(no), *change))
     parts: list[Part] = [*first, _tiles(analysis, curve, policies)]
     sample = analysis.of(SampleReport)

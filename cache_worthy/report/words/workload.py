@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cache_worthy.advise.analysis import Analysis, Input
+from cache_worthy.advise.analysis import Analysis, Input, Parameters
 from cache_worthy.advise.workload import Distribution, Workload
 from cache_worthy.numbers import counted, gib, percent
 from cache_worthy.report.charts import HistogramChart
@@ -19,7 +19,7 @@ def words(analysis: Analysis) -> Section | None:
         return None
     read = analysis.input
     facts = [
-        *_cutting(read, analysis.parameters.chars_per_token),
+        *_cutting(read, analysis.parameters),
         *_records(read, analysis.parameters.model.name),
         *_shape(workload, read.block_tokens),
         *_sizes(workload),
@@ -27,19 +27,13 @@ def words(analysis: Analysis) -> Section | None:
     return Section(parts=(Facts("facts", tuple(facts)), *_reuse(workload)))
 
 
-def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
+def _cutting(read: Input, parameters: Parameters) -> Iterable[tuple[str, str]]:
     """How prompts became blocks."""
+    sglang = "sglang" in (parameters.engine, read.format)
     kind = f"{'an' if read.format[0] in 'aeiou' else 'a'} {read.format} log"
     yield "read as", f"{kind} (field {read.field!r})"
-    if read.chars_per_block is not None:
-        yield (
-            "chunking",
-            (
-                f"{read.chars_per_block} chars/block at {chars_per_token:g} chars per token "
-                "(--chars-per-token; which prompts share a prefix is exact up to whole blocks, lengths "
-                "and sizes are approximate)"
-            ),
-        )
+    if by_characters(read):
+        yield "chunking", _characters(read, parameters.chars_per_token)
         if read.tokenizer == "chars+log":
             yield (
                 "token ids",
@@ -55,6 +49,16 @@ def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
         yield "tokens", f"{what}, {read.block_tokens} per block"
     elif read.block_tokens != BLOCK_SIZE_TOKENS:
         yield "block size", f"{read.block_tokens} tokens"
+    if read.tokenizer is not None and sglang and read.block_tokens > 1:
+        size = read.block_tokens
+        yield (
+            "page",
+            (
+                f"SGLang's default page is 1 token, this replay's {size}: up to {size - 1} tokens of a "
+                f"shared start, and all of one shorter than {size}, are not counted, so the server "
+                "shares slightly more than shown"
+            ),
+        )
     if read.template is not None:
         yield (
             "template",
@@ -73,6 +77,29 @@ def _cutting(read: Input, chars_per_token: float) -> Iterable[tuple[str, str]]:
                 f"{read.block_tokens} rounded up; their blocks are taken as they are"
             ),
         )
+
+
+def by_characters(read: Input) -> bool:
+    """Whether prompts were cut without a tokeniser."""
+    return read.tokenizer in ("chars", "chars+log")
+
+
+def _characters(read: Input, chars_per_token: float) -> str:
+    """What stands for tokens, and how well."""
+    if read.chars_per_block is not None:
+        return (
+            f"{read.chars_per_block} chars/block at {chars_per_token:g} chars per token "
+            "(--chars-per-token; which prompts share a prefix is exact up to whole blocks, lengths and "
+            "sizes are approximate)"
+        )
+    kinds = list((read.characters_by_kind or {}).items())
+    shown = [f"{name} {percent(part, 0)}" for name, part in kinds[:4]]
+    shown += ["..."] if kinds[4:] else []
+    return (
+        f"{read.block_tokens} tokens per block, estimated from the kinds of characters: "
+        f"{chars_per_token:.1f} characters per token here ({', '.join(shown)}); which prompts "
+        "share a prefix is exact, lengths and sizes are approximate; --tokenizer ends the guess"
+    )
 
 
 def _records(read: Input, model: str) -> Iterable[tuple[str, str]]:

@@ -22,6 +22,16 @@ def words(analysis: Analysis) -> Section | None:
     )
 
 
+def hidden_text(worth: Worth) -> str:
+    """That only the block size makes question 1 end, and which size would not."""
+    return (
+        f"In blocks of this size an unlimited cache would remove {percent(worth.ceiling, 2)} of prefill "
+        f"recompute, but prompts start alike for less than a block: blocks of {worth.smaller_block} "
+        f"would remove about {percent(worth.hidden_fraction)}, if your server can use them. Rerun with "
+        f"--block-size {worth.smaller_block}."
+    )
+
+
 def worth_text(worth: Worth, band: Band | None) -> tuple[str, str]:
     """The answer to question 1, and its reason."""
     mark = "" if worth.ceiling is None else ceiling_mark(band)
@@ -31,6 +41,8 @@ def worth_text(worth: Worth, band: Band | None) -> tuple[str, str]:
             f"{percent(worth.ceiling)} of this log's prefill work. That is a ceiling: no capacity "
             "and no policy can exceed it, and a real cache stays below it." + mark
         )
+    if worth.hidden_fraction is not None:
+        return "Not in blocks of this size", hidden_text(worth) + mark
     gain = (
         "There is nothing to cache: no record has a block."
         if worth.ceiling is None

@@ -25,7 +25,7 @@ Paths = Sequence[Sequence[int]]
 
 
 def sample_paths(sample: Path) -> list[tuple[int | str, ...]]:
-    return list(paths_of(read_log([str(sample)]).requests))
+    return list(paths_of(read_log(sample, block_size=512, chars_per_token=4.0).requests))
 
 
 def cells(analysis: dict[str, Any]) -> list[tuple[float, dict[str, float]]]:
@@ -37,12 +37,12 @@ def cells(analysis: dict[str, Any]) -> list[tuple[float, dict[str, float]]]:
 
 @pytest.mark.parametrize("position", [0, -1])
 def test_a_member_that_is_a_model_equals_the_plain_analysis(
-    run: Run, sample: Path, position: int
+    coarse: Run, sample: Path, position: int
 ) -> None:
     """In every cell: the chosen model itself, and the other shipped one with its own bytes."""
-    found = document(run, sample, "--skip", REST)["band"]
+    found = document(coarse, sample, "--skip", REST)["band"]
     member = found["members"][position]
-    plain = document(run, sample, "--skip", f"band,{REST}", "--model", member["name"])
+    plain = document(coarse, sample, "--skip", f"band,{REST}", "--model", member["name"])
     assert plain["band"] is None
     curve, pin = plain["capacity"], plain["pin"]["pins"][0]
     assert member["ceiling"] == plain["worth"]["ceiling"]

@@ -119,7 +119,7 @@ def test_causes_are_a_partition(paths: Paths, slack: int, rng: random.Random) ->
     assert sum(c.blocks for c in causes.new) == forest.distinct
     assert causes.evicted is not None
     assert causes.missing_cost + causes.evicted.cost == causes.missing_there_cost
-    assert tuple(c.name for c in causes.new) == NEW
+    assert tuple(c.name for c in causes.new) == tuple(n for n in NEW if n != "common_start")
 
 
 def test_a_part_left_out_or_counted_twice_is_refused() -> None:
@@ -162,13 +162,13 @@ def timed(count: int) -> list[dict[str, object]]:
     return [{"prompt": f"Now: {n // 6}{n % 6}:00. {REST}"} for n in range(count)]
 
 
-def test_a_timestamp_in_the_preamble_by_hand(run: Run, write: Write) -> None:
+def test_a_timestamp_in_the_preamble_by_hand(coarse: Run, write: Write) -> None:
     """Nothing is shared, so question 1 ends the run; the reason is given all the same.
 
     Ten prompts of two blocks: the first has nothing to be like, the other nine are. The second
     record differs from the first one character into the time ("00" and "01").
     """
-    text, causes = document(run, write(*timed(10)))
+    text, causes = document(coarse, write(*timed(10)))
     assert "NOT WORTH CACHING" in text
     rows = {c["name"]: (c["requests"], c["blocks"]) for c in causes["new"] if c["requests"]}
     assert rows == {"near_identical_start": (9, 18), "new_start": (1, 2)}
@@ -248,7 +248,7 @@ def test_tool_order_by_hand(write: Write) -> None:
             chat([c, b, a], "another question " * 20),
             chat([c, b], "one question " * 20),
         ),
-        ReadOptions(block_size=16),
+        ReadOptions(block_size=16, chars_per_token=4),
     )
     paths: Any = [r.hash_ids for r in log.requests]
     known = known_blocks(build_forest(paths))
@@ -337,3 +337,57 @@ def test_many_blocks_are_no_prompt_shorter_than_one() -> None:
         "new_start": (1, 3),
         "new_below": (1, 1),
     }
+
+
+def tokens_of(*starts: tuple[int, int], length: int = 600) -> list[dict[str, object]]:
+    """Prompts of token ids: so many of a common start, then their own."""
+    return [
+        {"prompt": [start + n for n in range(common)] + [10**5 + 1000 * k + n for n in range(length - common)]}
+        for k, (start, common) in enumerate(starts)
+    ]  # fmt: skip
+
+
+def test_a_common_start_shorter_than_a_block_by_hand(run: Run, write: Write) -> None:
+    """Two blocks each, 105 + 107. Of 435 shared tokens 432 are blocks of 16: 105 * 432 / 512 of two
+    prompts; the fourth shares 10, less than a block of 16."""
+    log = write(*tokens_of((0, 435), (0, 435), (0, 435), (5000, 10), (5000, 10)))
+    text, causes = document(run, log, "--block-size", 512)
+    rows = {c["name"]: c for c in causes["new"]}
+    common = 105 * UNIT * 432 // 512
+    assert rows["common_start"]["cost"] == 2 * common
+    assert (rows["common_start"]["requests"], rows["common_start"]["blocks"]) == (2, 0)
+    assert rows["new_start"]["cost"] == 5 * 212 * UNIT - 2 * common
+    assert "common start shorter than a block" in text
+
+
+def test_only_the_block_size_ends_question_1(run: Run, write: Write) -> None:
+    """The answer names the size; the share is what a reading at that size gives."""
+    log = write(*tokens_of(*[(0, 435)] * 60, length=500))
+    found = json.loads(run("analyze", log, "--block-size", 512, "--json")[1])["worth"]
+    assert (found["ceiling"], found["worth_caching"], found["smaller_block"]) == (0, False, 16)
+    fine = json.loads(run("analyze", log, "--json", "--skip", "bound,band")[1])["worth"]
+    assert fine["ceiling"] == pytest.approx(found["hidden_fraction"], abs=0.03)
+    assert "hidden_fraction" not in fine
+    text = " ".join(run("analyze", log, "--block-size", 512)[1].split())
+    assert "not worth enabling" not in text
+    assert "blocks of 16 would remove about 85.0%" in text
+    assert "Rerun with --block-size 16." in text
+
+
+def test_prompts_shorter_than_a_block_of_the_server_are_not_reused(run: Run, write: Write) -> None:
+    """Equal prompts of 600 tokens: nothing in full blocks of 784, all but the first at 16."""
+    log = write(*[{"prompt": list(range(600))}] * 50)
+    found = json.loads(run("analyze", log, "--block-size", 784, "--json")[1])["worth"]
+    assert (found["ceiling"], found["worth_caching"]) == (0, False)
+    assert found["hidden_fraction"] == pytest.approx(49 / 50 * 592 / 600, abs=1e-6)
+    fine = json.loads(run("analyze", log, "--json", "--skip", "bound,band")[1])["worth"]
+    assert fine["ceiling"] == 0.98
+
+
+def test_prompts_with_nothing_in_common_are_not_worth_caching(run: Run, write: Write) -> None:
+    log = write(*tokens_of(*[(0, 0)] * 9))
+    assert "not worth enabling on this log" in " ".join(run("analyze", log)[1].split())
+    ids = write(*[{"hash_ids": [n], "input_length": 300} for n in range(9)], name="ids.jsonl")
+    found = json.loads(run("analyze", ids, "--json")[1])
+    assert "hidden_fraction" not in found["worth"]
+    assert "common_start" not in {c["name"] for c in found["causes"]["new"]}

@@ -190,7 +190,7 @@ def test_differing_settings_are_named_first(
     assert code == 0
     head = " ".join(text.partition("WORKLOAD")[0].split())
     assert "model: Llama-3.1-8B in A, Llama-3.1-70B in B: costs, cost ratios and GiB" in head
-    assert "block tokens: 512 in A, 128 in B: blocks, depths and hit rates" in head
+    assert "block tokens: 16 in A, 128 in B: blocks, depths and hit rates" in head
     assert "Not compared: prompts were cut otherwise" in " ".join(text.split())
 
 

@@ -333,19 +333,19 @@ def test_the_head_says_what_the_gpu_holds(gpu: float, words: str, run: Run) -> N
         assert ("flags are below" in head) == (engine == "vllm" and gpu >= 24)
 
 
-def test_prompts_that_end_inside_a_block(run: Run, sample: Path) -> None:
+def test_prompts_that_end_inside_a_block(run: Run, coarse: Run, sample: Path) -> None:
     """Most prompts, of 300 tokens, have no full block of 512, so vLLM would prefill each again."""
     document, text = analyze(run, scenario("short_prompts"), "vllm")
     assert document["engine"]["tail_cost_ratio"] == pytest.approx(25.1128, abs=1e-3)
     sentence = "Prompts end inside a block of 512 tokens: vLLM caches full blocks only."
     assert sentence in flat(text[: text.index("WORKLOAD")])
     assert "a log of block ids cannot be cut smaller" in flat(text)
-    document, text = analyze(run, sample, "vllm")
+    document, text = analyze(coarse, sample, "vllm")
     assert document["engine"]["tail_cost_ratio"] < 1.1
     assert "Prompts end inside" not in text
     assert "rerun with --block-size 16" in flat(text)
     assert "truth lies between" not in text
-    _, text = analyze(run, sample, "vllm", "--block-size", 16)
+    _, text = analyze(run, sample, "vllm")
     assert "--block-size 16" not in flat(text)
 
 

@@ -30,7 +30,7 @@ ENGINES: tuple[Engine, ...] = ("reference", "heap", "auto")
 
 
 def sample_paths(sample: Path) -> list[tuple[int | str, ...]]:
-    return list(paths_of(read_log([str(sample)]).requests))
+    return list(paths_of(read_log(sample, block_size=512, chars_per_token=4.0).requests))
 
 
 def check_engines(paths: Sequence[Sequence[int | str]]) -> int:

@@ -99,18 +99,18 @@ def test_the_words_of_question_4_are_asked_again_or_argued(run: Run, sample: Pat
 
 
 def test_a_long_log_says_that_question_4_was_not_recomputed(
-    monkeypatch: pytest.MonkeyPatch, run: Run, sample: Path
+    monkeypatch: pytest.MonkeyPatch, coarse: Run, sample: Path
 ) -> None:
     monkeypatch.setattr(band_module, "RECOMPUTE_REQUESTS", 10)
     argv = (sample, "--skip", REST.replace("bound,", ""))
-    reach = [r["reach"] for r in document(run, *argv)["band"]["bound"]]
+    reach = [r["reach"] for r in document(coarse, *argv)["band"]["bound"]]
     assert set(reach) == {"every cost function", "not recomputed"}
-    text = " ".join(run("analyze", *argv)[1].split())
+    text = " ".join(coarse("analyze", *argv)[1].split())
     assert text.count("not recomputed at 2.8%, 5.0%") == 2
 
 
 def test_a_word_of_question_4_that_flips_is_named(
-    monkeypatch: pytest.MonkeyPatch, run: Run, sample: Path
+    monkeypatch: pytest.MonkeyPatch, coarse: Run, sample: Path
 ) -> None:
     """Under a threshold that parts the members: 61.96 % under one and over 62 % under another."""
     from cache_worthy.advise import recoverable
@@ -118,13 +118,13 @@ def test_a_word_of_question_4_that_flips_is_named(
     argv = (sample, "--skip", REST.replace("bound,", ""))
     shares = []
     for model in MODELS:
-        rows = document(run, *argv, "--model", model, "--skip", "band")["bound"]["rows"]
+        rows = document(coarse, *argv, "--model", model, "--skip", "band")["bound"]["rows"]
         shares.append(rows[0]["only_memory"])
     assert shares[0] != shares[1]
     monkeypatch.setattr(recoverable, "CAPACITY_SHARE", sum(shares) / 2)
-    row = document(run, *argv)["band"]["bound"][0]
+    row = document(coarse, *argv)["band"]["bound"][0]
     assert "Llama-3.1-70B" in row["flips"]
-    text = " ".join(run("analyze", *argv)[1].split())
+    text = " ".join(coarse("analyze", *argv)[1].split())
     assert text.count(f"flips under {', '.join(row['flips'])} at 2.8%") == 2
 
 

@@ -41,7 +41,13 @@ def upstream() -> Iterator[Upstream]:
 
 @pytest.fixture(scope="module")
 def capture(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
-    running = Capture(upstream.port, tmp_path_factory.mktemp("capture") / "log.jsonl", "-v")
+    running = Capture(
+        upstream.port,
+        tmp_path_factory.mktemp("capture") / "log.jsonl",
+        "-v",
+        "--chars-per-token",
+        4,
+    )
     yield running
     code, _, err = running.stop()
     assert code == 0, err
@@ -57,13 +63,14 @@ def test_an_answer_and_its_record(capture: Capture) -> None:
     row = capture.rows()[rows]  # there before the client saw the end
     ids = row.pop("hash_ids")
     assert isinstance(ids, list)
-    assert len(set(ids)) == 2
+    assert len(set(ids)) == -(-753 // 16)
     arrived = row.pop("timestamp")
     assert isinstance(arrived, float)
     assert abs(arrived - before) < 5000
     # "<|user|>\n" + 3000 + "\n" characters, four to a token
     assert row == {
         "input_length": 753,
+        "block_size": 16,
         "model": "m",
         "status": 200,
         "output_length": 3,
@@ -343,4 +350,4 @@ def test_requests_sent_ahead_are_answered_in_order(capture: Capture) -> None:
         while got.count(ANSWER) < 3:
             got += sock.recv(65536)
     ids = [row["hash_ids"] for row in capture.rows()[rows:]]
-    assert [len(i) for i in ids if isinstance(i, list)] == [4, 2, 3]
+    assert [len(i) for i in ids if isinstance(i, list)] == [97, 33, 65]

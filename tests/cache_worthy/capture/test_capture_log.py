@@ -95,7 +95,7 @@ def test_the_log_is_analysed_as_the_traffic(
     run: Run, upstream: Upstream, tmp_path: Path, keep: bool
 ) -> None:
     """Field by field, with the options of the command line given to the one or the other."""
-    cutting = ("--block-size", 64, "--template", "chatml")
+    cutting = ("--block-size", 64, "--template", "chatml", "--chars-per-token", 4)
     options = [] if keep else cutting
     running = Capture(upstream.port, tmp_path / "log.jsonl", *options, *["--keep-text"] * keep)
     sent = traffic(100)
@@ -125,7 +125,7 @@ def test_the_log_is_analysed_as_the_traffic(
         del recorded["input"]["records"]["several_answers"]
     assert comparable(recorded) == comparable(given)
     mine = read_log(running.log)
-    theirs = read_log(plain, ReadOptions(block_size=64, template="chatml"))
+    theirs = read_log(plain, ReadOptions(block_size=64, template="chatml", chars_per_token=4))
     assert [r.output_length for r in mine.requests] == [r.output_length for r in theirs.requests]
     assert [r.priority for r in mine.requests] == [r.priority for r in theirs.requests]
     if not keep:  # who guesses a prompt cannot look for it without the key

@@ -119,14 +119,14 @@ def test_bad_capacities(run: Run, sample: Path, options: list[str], words: str) 
     assert err.count("\n") <= 2
 
 
-def test_the_floor_that_the_message_names_is_accepted(run: Run, sample: Path) -> None:
-    _, _, err = run("replay", sample, "--policy", "lru", "--capacity-blocks", "5")
+def test_the_floor_that_the_message_names_is_accepted(coarse: Run, sample: Path) -> None:
+    _, _, err = coarse("replay", sample, "--policy", "lru", "--capacity-blocks", "5")
     fraction = err.split("(fraction ")[1].split(" ")[0]
-    code, _, _ = run("replay", sample, "--policy", "lru", "--capacity-fraction", fraction)
+    code, _, _ = coarse("replay", sample, "--policy", "lru", "--capacity-fraction", fraction)
     assert code == 0
-    code, _, _ = run("replay", sample, "--policy", "lru", "--capacity-blocks", "6")
+    code, _, _ = coarse("replay", sample, "--policy", "lru", "--capacity-blocks", "6")
     assert code == 0
-    code, out, err = run("analyze", sample, "--capacity-fraction", "0.001")
+    code, out, err = coarse("analyze", sample, "--capacity-fraction", "0.001")
     assert (code, out) == (2, "")
     assert "under the floor" in err
 

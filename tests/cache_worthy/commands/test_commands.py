@@ -93,10 +93,10 @@ def test_the_last_block_is_cut_to_the_prompt(run: Run, write: Write) -> None:
     assert json.loads(out)["token_hit_rate"] == 600 / 1200
 
 
-def test_replay_text_and_json_agree(run: Run, sample: Path) -> None:
+def test_replay_text_and_json_agree(coarse: Run, sample: Path) -> None:
     argv = ("replay", sample, "--policy", "gdsf", "--capacity-fraction", "0.05")
-    _, text, _ = run(*argv)
-    _, out, _ = run(*argv, "--json")
+    _, text, _ = coarse(*argv)
+    _, out, _ = coarse(*argv, "--json")
     document = json.loads(out)
     table = dict(line.split(maxsplit=1) for line in text.splitlines())
     assert table["model"] == document["model"]["name"]
@@ -108,11 +108,11 @@ def test_replay_text_and_json_agree(run: Run, sample: Path) -> None:
         assert value == (f"{want:.4f}" if isinstance(want, float) else str(want))
 
 
-def test_capacities_in_three_units_agree(run: Run, sample: Path) -> None:
+def test_capacities_in_three_units_agree(coarse: Run, sample: Path) -> None:
     outs = []
     for option in (("gib", 53 / 16), ("blocks", 53), ("fraction", 0.25)):
         argv = ("--policy", "lru", f"--capacity-{option[0]}", option[1], "--json")
-        outs.append(json.loads(run("replay", sample, *argv)[1]))
+        outs.append(json.loads(coarse("replay", sample, *argv)[1]))
     assert outs[0] == outs[1] == outs[2]
     assert outs[0]["capacity_blocks"] == 53
 
@@ -153,18 +153,18 @@ def test_lists_and_bounds_fit_a_terminal(run: Run, sample: Path, argv: list[str]
 
 
 def test_your_own_policy(
-    run: Run, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    coarse: Run, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine_for_test.py").write_text(OWN, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     own = "mine_for_test:Oldest"
-    code, text, _ = run("analyze", sample, "--policy", own, "--policy", "mine_for_test:Same")
+    code, text, _ = coarse("analyze", sample, "--policy", own, "--policy", "mine_for_test:Same")
     assert code == 0
     assert f"{own} [!]" in text
     assert "outside oracle coverage" in " ".join(text.split())
     document = json.loads(
-        run("analyze", sample, "--policy", own, "--policy", "mine_for_test:Same", "--json")[1]
+        coarse("analyze", sample, "--policy", own, "--policy", "mine_for_test:Same", "--json")[1]
     )
     assert document["policy"]["outside_oracle_coverage"] == [own, "mine_for_test:Same"]
     for row in document["policy"]["rows"]:
@@ -172,15 +172,15 @@ def test_your_own_policy(
         assert costs["mine_for_test:Same"] == costs["lru"]
         assert [c["policy"] for c in row["cells"] if not c["covered"]] == list(costs)[-2:]
     at = ("--capacity-fraction", "0.05", "--json")
-    mine = json.loads(run("replay", sample, "--policy", "mine_for_test:Same", *at)[1])
-    lru = json.loads(run("replay", sample, "--policy", "lru", *at)[1])
+    mine = json.loads(coarse("replay", sample, "--policy", "mine_for_test:Same", *at)[1])
+    lru = json.loads(coarse("replay", sample, "--policy", "lru", *at)[1])
     assert mine.pop("covered") is False
     assert lru.pop("covered") is True
     assert {**mine, "policy": ""} == {**lru, "policy": ""}
     for name, words in (("Broken", "ZeroDivisionError"), ("Demanding", "argument")):
         for command in (("analyze",), ("replay", "--capacity-fraction", "0.05")):
             argv = (command[0], sample, "--policy", f"mine_for_test:{name}", *command[1:])
-            code, out, err = run(*argv)
+            code, out, err = coarse(*argv)
             assert (code, out) == (2, "")
             assert words in err
             assert err.count("\n") <= 2

@@ -58,7 +58,7 @@ def test_a_full_disk_behind_stdout(sample: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"No space left" in done.stderr
-    done = _shell(f"CW replay --policy lru --capacity-blocks 9 {sample} 2> /dev/full")
+    done = _shell(f"CW replay --policy lru --capacity-blocks 900 {sample} 2> /dev/full")
     assert done.returncode == 0
     assert b"cost_ratio" in done.stdout
 
@@ -221,17 +221,19 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("Leaves", "SystemExit"),
     ],
 )
-def test_policies_that_misbehave(run: Run, sample: Path, odd: str, name: str, words: str) -> None:
-    code, out, err = run(
+def test_policies_that_misbehave(
+    coarse: Run, sample: Path, odd: str, name: str, words: str
+) -> None:
+    code, out, err = coarse(
         "replay", sample, "--policy", f"{odd}:{name}", "--capacity-fraction", "0.05"
     )
     assert (code, out) == (2, "")
     assert words in err
 
 
-def test_a_declared_dynamic_policy_runs_and_may_print(run: Run, sample: Path, odd: str) -> None:
+def test_a_declared_dynamic_policy_runs_and_may_print(coarse: Run, sample: Path, odd: str) -> None:
     argv = ("--policy", f"{odd}:DynamicAge", "--capacity-fraction", "0.05", "--json")
-    code, out, err = run("replay", sample, *argv)
+    code, out, err = coarse("replay", sample, *argv)
     assert code == 0
     assert json.loads(out)["covered"] is False
     assert "a line on import" in err

@@ -60,7 +60,7 @@ def test_a_refusal_that_lists_models(run: Run, write: Write, name: str) -> None:
 
 @pytest.mark.parametrize("message", [EVIL, "x" * 100_000, "\n".join("abcdefgh" * 400)])
 def test_the_message_of_a_policy(
-    run: Run, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str
+    coarse: Run, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str
 ) -> None:
     code = RAISING.replace("MESSAGE", repr(message))
     (tmp_path / "raising_policy.py").write_text(code, encoding="utf-8")
@@ -69,7 +69,7 @@ def test_the_message_of_a_policy(
     monkeypatch.delitem(sys.modules, "raising_policy", raising=False)
     for command in (("analyze",), ("replay", "--capacity-fraction", "0.05")):
         own = ("--policy", "raising_policy:Raising")
-        exit_code, out, err = run(command[0], sample, *own, *command[1:])
+        exit_code, out, err = coarse(command[0], sample, *own, *command[1:])
         assert (exit_code, out) == (2, "")
         assert_clean(err)
         assert "RuntimeError" in err

@@ -86,7 +86,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def test_a_pool_too_small_for_the_log_and_files_that_exist(run: Call) -> None:
     log = tmp_log()
-    code, _, err = run("study", "--log", log, "--pool-blocks", 2)
+    code, _, err = run("study", "--log", log, "--pool-blocks", 2, "--chars-per-token", 4)
     assert code == 2
     assert "need 8 KV blocks" in err
     Path("mine.csv").write_text("precious", encoding="utf-8")

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from cache_worthy.logs.blocks import token_block_ids
+from cache_worthy.logs.hash_ids import fitting_size
 from cache_worthy.logs.options import ReadOptions
 from cache_worthy.logs.session import read_log
 from cache_worthy.sim.errors import TraceError
+from cache_worthy.sim.trace import Request
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
@@ -82,12 +84,56 @@ def test_block_sizes_that_contradict(run: Run, write: Write) -> None:
     code, _, err = run("analyze", dynamo, "--block-size", "32")
     assert code == 2
     assert "this log states 16 tokens a block" in err
-    assert read_log(FOLDER / "bailian.jsonl", ReadOptions(block_size=32)).block_tokens == 32
+    log = write({"hash_ids": [1], "input_length": 600}, {"hash_ids": [1, 2], "input_length": 600})
+    assert read_log(log, ReadOptions(block_size=300)).length_mismatches == 1
     code, _, err = run(
         "analyze", write({"hash_ids": [1], "block_size": 16}, {"hash_ids": [1], "block_size": 32})
     )
     assert code == 2
     assert "a log that began with 16" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "size"), [("bailian", 32, 16), ("native", 512, 16), ("native", 8320, 16)]
+)
+def test_a_size_that_the_ids_contradict_is_refused(
+    run: Run, name: str, asked: int, size: int
+) -> None:
+    """In one line, with the size by which most records agree."""
+    code, _, err = run("replay", FOLDER / f"{name}.jsonl", "--policy", "lru",
+                       "--capacity-blocks", 99, "--block-size", asked)  # fmt: skip
+    assert code == 2
+    assert err.count("\n") == 1
+    assert f"--block-size {asked}: " in err
+    assert f"these ids stand for {size} tokens each" in err
+
+
+@pytest.mark.traces
+def test_a_size_that_a_trace_contradicts_is_refused(run: Run, traces: Path) -> None:
+    _, _, err = run("analyze", traces / "conversation_trace.jsonl", "--block-size", 16)
+    assert "512 tokens each (12031 of 12031 records contradict 16); give --block-size 512" in err
+
+
+@pytest.mark.parametrize("block", [16, 64, 512, 784, 8320])
+def test_the_size_of_ids_is_found_from_lengths(block: int) -> None:
+    lengths = [1 + 7919 * n % 100_000 for n in range(300)]
+    requests = [Request(tuple(range(-(-n // block))), n) for n in lengths]
+    odd = [Request((1,), 10**6)] * 40
+    assert fitting_size([*odd, *requests, *odd]) == block
+
+
+def test_prompts_are_cut_at_sixteen_tokens_and_ids_keep_their_own(write: Write) -> None:
+    assert read_log(write({"prompt": "a" * 640})).block_tokens == 16
+    assert read_log(write({"prompt": [5] * 20})).block_tokens == 16
+    assert read_log(write({"hash_ids": [1], "input_length": 20})).block_tokens == 512
+    assert read_log(write({"prompt": "a" * 640}), block_size=8320).block_tokens == 8320
+
+
+def test_what_sglangs_page_means_is_said(run: Run, write: Write) -> None:
+    log = write({"prompt": "a" * 6400}, {"prompt": "a" * 6400})
+    for options, said in (((), False), (("--engine", "sglang"), True)):
+        text = " ".join(run("analyze", log, *options)[1].split())
+        assert ("SGLang's default page is 1 token, this replay's 16" in text) is said
 
 
 def test_sixteen_token_blocks_reach_sizes_and_costs(run: Run) -> None:

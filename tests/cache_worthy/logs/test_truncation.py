@@ -13,7 +13,7 @@ from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
-SMALL = ReadOptions(block_size=16)
+SMALL = ReadOptions(block_size=16, chars_per_token=4)
 
 
 def sized(n: int, size: int) -> str:

@@ -25,8 +25,8 @@ def replay(run: Run, log: Path, policy: str, *more: object) -> dict[str, object]
 
 
 @pytest.mark.parametrize("policy", [p.name for p in listed()])
-def test_identities_of_the_document(policy: str, run: Run, sample: Path) -> None:
-    document = replay(run, sample, policy, "--capacity-blocks", 80, "--per-request")
+def test_identities_of_the_document(policy: str, coarse: Run, sample: Path) -> None:
+    document = replay(coarse, sample, policy, "--capacity-blocks", 80, "--per-request")
     rows = document["per_request"]
     assert isinstance(rows, list)
     assert sum(r["hit_tokens"] for r in rows) == document["total_hit_tokens"]
@@ -35,7 +35,7 @@ def test_identities_of_the_document(policy: str, run: Run, sample: Path) -> None
     final = document["final_cache_blocks"]
     assert isinstance(final, int)
     assert 0 < final <= 80
-    assert "per_request" not in replay(run, sample, policy, "--capacity-blocks", 80)
+    assert "per_request" not in replay(coarse, sample, policy, "--capacity-blocks", 80)
 
 
 def test_by_hand(run: Run, write: Write) -> None:
@@ -84,10 +84,10 @@ def test_text_shows_what_json_says(run: Run, sample: Path) -> None:
     ]
 
 
-def test_options_reach_the_policy(run: Run, sample: Path) -> None:
-    plain = replay(run, sample, "s3fifo", "--capacity-blocks", 40)
+def test_options_reach_the_policy(coarse: Run, sample: Path) -> None:
+    plain = replay(coarse, sample, "s3fifo", "--capacity-blocks", 40)
     other = replay(
-        run, sample, "s3fifo", "--capacity-blocks", 40, "--small-ratio", 0.5, "--max-freq", 1
+        coarse, sample, "s3fifo", "--capacity-blocks", 40, "--small-ratio", 0.5, "--max-freq", 1
     )
     assert other["parameters"] == {"small_ratio": 0.5, "max_freq": 1}
     assert other["total_hit_tokens"] != plain["total_hit_tokens"]
@@ -118,8 +118,8 @@ def test_options_reach_the_policy(run: Run, sample: Path) -> None:
         ),
     ],
 )
-def test_bad_options(argv: tuple[str, ...], message: str, run: Run, sample: Path) -> None:
-    code, out, err = run("replay", sample, "--policy", *argv, "--capacity-blocks", 80)
+def test_bad_options(argv: tuple[str, ...], message: str, coarse: Run, sample: Path) -> None:
+    code, out, err = coarse("replay", sample, "--policy", *argv, "--capacity-blocks", 80)
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
@@ -151,19 +151,19 @@ def test_priorities_come_from_the_log(run: Run, write: Write) -> None:
     assert replay(run, write(*rows), "sglang_lru", *asked)["total_hit_tokens"] == 0
 
 
-def test_server_options_reach_the_strategy(run: Run, sample: Path) -> None:
+def test_server_options_reach_the_strategy(coarse: Run, sample: Path) -> None:
     asked = ("--capacity-blocks", 60)
-    lru = replay(run, sample, "sglang_lru", *asked)
-    slru = replay(run, sample, "sglang_slru", *asked)
+    lru = replay(coarse, sample, "sglang_lru", *asked)
+    slru = replay(coarse, sample, "sglang_slru", *asked)
     assert slru["total_hit_tokens"] != lru["total_hit_tokens"]
     # Counted twice, every request passes the default threshold of two by itself.
     twice = ("--sglang-version", "0.5.21")
-    old = replay(run, sample, "sglang_slru", *asked, *twice)
+    old = replay(coarse, sample, "sglang_slru", *asked, *twice)
     assert old["total_hit_tokens"] == lru["total_hit_tokens"]
     config = ("--policy-config", '{"protected_threshold": 3}')
-    raised = replay(run, sample, "sglang_slru", *asked, *twice, *config)
+    raised = replay(coarse, sample, "sglang_slru", *asked, *twice, *config)
     assert raised["total_hit_tokens"] == slru["total_hit_tokens"]
-    paged = replay(run, sample, "sglang_lru", *asked, "--page-size", 512)
+    paged = replay(coarse, sample, "sglang_lru", *asked, "--page-size", 512)
     assert paged["total_hit_tokens"] != lru["total_hit_tokens"]
     # Pages are no blocks: what compares whole blocks is not said of them.
     for key in ("cost_ratio", "block_hit_rate"):

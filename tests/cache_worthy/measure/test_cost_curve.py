@@ -118,12 +118,12 @@ def test_it_is_a_member_of_the_band_only(
     assert (code, "--sample 0.5 leaves out" in err) == (2, True)
 
 
-def test_nothing_is_extrapolated(run: Run, sample: Path, put: Callable[[str], Path]) -> None:
+def test_nothing_is_extrapolated(coarse: Run, sample: Path, put: Callable[[str], Path]) -> None:
     """The sample's deepest prompt is 6 blocks of 512 tokens."""
-    code, out, err = run("analyze", sample, "--cost-curve", put("512,1\n3071,2"))
+    code, out, err = coarse("analyze", sample, "--cost-curve", put("512,1\n3071,2"))
     assert (code, out) == (2, "")
     assert "ends at 3071 tokens, and this log has prompts of 3072" in err
-    assert run("analyze", sample, "--cost-curve", put("512,1\n3072,2"), "--skip", REST)[0] == 0
+    assert coarse("analyze", sample, "--cost-curve", put("512,1\n3072,2"), "--skip", REST)[0] == 0
 
 
 def band(run: Run, *argv: object) -> dict[str, Any]:
@@ -142,13 +142,13 @@ def band(run: Run, *argv: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("unit", ["1", "3", "0.0001"])
 def test_the_model_s_own_curve_answers_as_the_model_in_any_unit(
-    run: Run, sample: Path, put: Callable[[str], Path], unit: str
+    coarse: Run, sample: Path, put: Callable[[str], Path], unit: str
 ) -> None:
     """Points at block boundaries, so that interpolation adds nothing."""
     rows = [f"{512 * n},{DEFAULT_MODEL.prefill(512 * n) * Fraction(unit)}" for n in range(1, 7)]
     if unit == "0.0001":
         rows = [f"{512 * n},{DEFAULT_MODEL.prefill(512 * n)}e-4" for n in range(1, 7)]
-    found = band(run, sample, "--cost-curve", put("\n".join(rows)))
+    found = band(coarse, sample, "--cost-curve", put("\n".join(rows)))
     own, measured = found["members"][0], found["members"][-1]
     assert (own["name"], measured["name"]) == (DEFAULT_MODEL.name, "measured curve")
     assert (measured["linear"], measured["quadratic"]) == (None, None)

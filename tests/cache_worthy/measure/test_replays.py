@@ -28,7 +28,7 @@ COMPILED = [name for name, policy in POLICIES.items() if policy.own_rule()]
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_kept_replay_is_the_replay(sample: Path, policy: str) -> None:
     """At every number of bytes up to the next whole block."""
-    forest = build_forest(paths_of(read_log([str(sample)]).requests))
+    forest = build_forest(paths_of(read_log(sample, block_size=512, chars_per_token=4.0).requests))
     size, cost = BlockSize(), BlockCost()
     replays = Replays(forest, size, cost)
     for capacity in (9 * size.block, 9 * size.block + 1, 10 * size.block - 1, 10 * size.block):

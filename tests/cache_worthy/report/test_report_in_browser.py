@@ -124,6 +124,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     folder = tmp_path_factory.mktemp("report")
     page, document = folder / "r.html", folder / "r.json"
     argv = ["analyze", str(SAMPLE), "--capacity-gib", "0.9", "--json", "-o", str(document)]
+    argv += ["--block-size", "512", "--chars-per-token", "4"]
     assert main([*argv, "--html", str(page), "-q"]) == 0
     return page, json.loads(document.read_text(encoding="utf-8"))
 

@@ -130,7 +130,7 @@ def test_what_is_printed_is_the_model_on_a_trace(traces: Path, options: tuple[ob
 
 @pytest.mark.parametrize("where", ["cell", "fact", "sentence", "order"])
 def test_the_reading_bites(where: str) -> None:
-    found = made(SAMPLE)
+    found = made(SAMPLE, "--block-size", 512, "--chars-per-token", 4)
     text = {
         "cell": found.text.replace("1.4973", "1.4974"),
         "fact": found.text.replace("records          123", "records          124"),

@@ -31,6 +31,8 @@ from words_of_replays import (
 )
 
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "sample_log.jsonl"
+CUT = ("--block-size", 512, "--chars-per-token", 4)
+"""Large blocks, so that a small cache is one of few blocks."""
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 
@@ -58,6 +60,7 @@ OPTIONS: tuple[tuple[object, ...], ...] = (
     ("--capacity-fraction", 0.04),
     ("--capacity-fraction", 0.5, "--pins", 9),
     ("--chars-per-token", 3),
+    ("--block-size", 16),
     ("--skip", "band,splits"),
     ("--model", "Llama-3.1-70B", "--skip", "bound,splits", "--pins", 9),
     ("--capacity-gib", 0.7, "--skip", "bound,tails,coldstart,band,splits,pinsim,causes"),
@@ -79,7 +82,7 @@ def compare(found: Made, document: Document) -> None:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: " ".join(map(str, o)) or "plain")
 def test_the_report_equals_the_json(options: tuple[object, ...]) -> None:
-    found = made(SAMPLE, *options)
+    found = made(SAMPLE, *CUT, *options)
     compare(found, found.document)
     assert found.report.document == found.json
 
@@ -187,7 +190,7 @@ def test_the_comparison_bites(
     options: tuple[object, ...], path: str, change: Callable[[Any], Any]
 ) -> None:
     """One changed number or word in the JSON must be seen."""
-    found = made(SAMPLE, *options)
+    found = made(SAMPLE, *CUT, *options)
     document = found.document
     *above, last = [int(step) if step.isdigit() else step for step in path.split("/")]
     place: Any = document
@@ -293,9 +296,9 @@ def test_your_own_policies_are_named_in_full(tmp_path: Path, monkeypatch: Any) -
 
 def test_the_tail_in_words_names_its_capacity_where_there_are_two() -> None:
     skip = ("--skip", "bound,splits,band")
-    both = Read(made(SAMPLE, *skip, "--capacity-fraction", "0.05").report).prose("tails")
+    both = Read(made(SAMPLE, *CUT, *skip, "--capacity-fraction", "0.05").report).prose("tails")
     assert "Under lru at 1.39 GiB, 42.0% of the tail" in both
-    assert "Under lru, 42.0% of the tail" in Read(made(SAMPLE, *skip).report).prose("tails")
+    assert "Under lru, 42.0% of the tail" in Read(made(SAMPLE, *CUT, *skip).report).prose("tails")
 
 
 def test_the_script_prints_the_same_bytes() -> None:

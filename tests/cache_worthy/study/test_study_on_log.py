@@ -48,7 +48,7 @@ def test_seconds_of_a_log_are_medians_of_the_prefill(
         return made
 
     monkeypatch.setattr(server, "Engine", engine)
-    code, out, _ = run("study", "--log", write(*LOG), "--block-size", 16, "--json")
+    code, out, _ = run("study", "--log", write(*LOG), "--chars-per-token", 4, "--json")
     points = json.loads(out)["result"]["points"]
     assert code == 0
     for p in points:
@@ -59,7 +59,7 @@ def test_seconds_of_a_log_are_medians_of_the_prefill(
 def test_a_log_measured_against_predicted_flops(run: Call, write: Write) -> None:
     """260 characters are 65 tokens: four whole blocks of 16 shared, then 274 / 4 -> 69 tokens."""
     log = write(*LOG)
-    options = ("--log", log, "--block-size", 16, "--repeats", 1)
+    options = ("--log", log, "--chars-per-token", 4, "--repeats", 1)
     code, out, err = run("study", *options, "--json")
     assert code == 0
     result = json.loads(out)["result"]
@@ -100,7 +100,7 @@ def test_requests_without_a_block_are_left_out(run: Call, write: Write) -> None:
 
 def test_the_fit_and_its_scatter_are_printed_and_drawn(run: Call, write: Write, work: Work) -> None:
     """Seconds are proportional to computed tokens by this clock, FLOPs nearly so."""
-    code, out, _ = run("study", "--log", write(*LOG), "--block-size", 16, "--repeats", 1)
+    code, out, _ = run("study", "--log", write(*LOG), "--chars-per-token", 4, "--repeats", 1)
     assert code == 0
     points = [p for p in from_csv(Path("outputs/log_results.csv")) if isinstance(p, LogPoint)]
     assert len(points) == 4
@@ -125,7 +125,7 @@ def test_a_log_that_the_simulator_predicts_wrongly_is_reported(
     run: Call, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulated, "predicted_skips", lambda *a, **options: [0, 1, 0, 0])
-    code, out, _ = run("study", "--log", write(*LOG), "--block-size", 16, "--repeats", 1)
+    code, out, _ = run("study", "--log", write(*LOG), "--chars-per-token", 4, "--repeats", 1)
     assert code == 1
     assert "NOT equal" in out
 
@@ -134,7 +134,7 @@ def test_a_log_too_large_to_compute_is_refused_with_what_fits(
     run: Call, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_TOKENS", 200)
-    options = ("--log", write(*LOG), "--block-size", 16, "--repeats", 1)
+    options = ("--log", write(*LOG), "--chars-per-token", 4, "--repeats", 1)
     code, _, err = run("study", *options)
     assert code == 2
     assert "341 prompt tokens" in err

@@ -23,7 +23,7 @@ def test_litellm_prompts_cut_by_the_proxy(write: Write) -> None:
         body = {"messages": [{"role": "user", "content": text}, {"role": "user", "content": "z"}]}
         return {"request_id": f"r{n}", "spend": 0, "proxy_server_request": json.dumps(body)}
 
-    log = read_log(write(row(0, "a"), row(1, "b")), ReadOptions(block_size=16))
+    log = read_log(write(row(0, "a"), row(1, "b")), chars_per_token=4)
     assert log.records.cut == 2
     first, second = (r.hash_ids for r in log.requests)
     assert first == second

@@ -12,7 +12,7 @@ from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
-SMALL = ReadOptions(block_size=16)
+SMALL = ReadOptions(block_size=16, chars_per_token=4)
 
 SGLANG_CUT = [
     {"rid": f"r{n}", "text": "a" * 1024 + "..." + str(n) * 1024, "input_ids": None}
@@ -28,7 +28,7 @@ def test_sglang_cuts_in_the_middle(write: Write, run: Run) -> None:
     assert [len(r.hash_ids) for r in log.requests] == [16] * 3
     assert len({r.hash_ids for r in log.requests}) == 1
     assert log.records.cut == 3
-    code, _, err = run("analyze", write(*records))  # blocks of 2,048 characters
+    code, _, err = run("analyze", write(*records), "--block-size", 512)
     assert code == 2
     assert "--log-requests-level 3" in err
     assert "3 of 3 records are unusable" in err
