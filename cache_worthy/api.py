@@ -104,9 +104,8 @@ def analyze(
     capacity_fraction, capacity_gib : float, optional
         Your own cache size, to be shown beside the recommended one: one of them at most.
     model : str, path or Model
-        A shipped model, a JSON file, or the model itself.
-    kv_dtype, weight_dtype, indexer_dtype : str, optional
-        Other precisions than the model's: ``"fp8"``.
+        A shipped model, a JSON file, or the model itself; ``kv_dtype``, ``weight_dtype`` and
+        ``indexer_dtype`` are other precisions than its own, such as ``"fp8"``.
     policy : str or class, or several
         Your own policies, scored beside the shipped ones.
     policies, pins, skip, cost_curve, sample, show_text, engine, gpu_gib, sglang_version
@@ -115,19 +114,16 @@ def analyze(
     Raises
     ------
     InputError
-        As the command prints it, by the names of the arguments.
 
     Examples
     --------
-    >>> import cache_worthy
-    >>> log = cache_worthy.read_log("examples/sample_log.jsonl")
-    >>> found = cache_worthy.analyze(log, skip="bound,band,splits")
-    >>> found.worth.worth_caching, found.to_dict()["command"]
-    (True, 'analyze')
+    >>> log = read_log("examples/sample_log.jsonl")
+    >>> analyze(log, skip="bound,band,splits").worth.worth_caching
+    True
     """
     options = requested(
         capacity=Capacity(fraction=capacity_fraction, gib=capacity_gib),
-        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
+        model=_model(model, kv=kv_dtype, weights=weight_dtype, index=indexer_dtype),
         policy=[policy] if isinstance(policy, str) or callable(policy) else policy,
         policies=policies,
         pins=pins,
@@ -187,7 +183,7 @@ def replay(
     Examples
     --------
     >>> import cache_worthy
-    >>> log = cache_worthy.read_log("examples/formats/vllm.log", block_size=16)
+    >>> log = cache_worthy.read_log("examples/formats/vllm.log", chars_per_token=4)
     >>> found = cache_worthy.replay(log, "lru", capacity_blocks=32)
     >>> round(found.cost_ratio, 6), found.per_request[0]
     (1.499576, RequestHits(hit_tokens=0, prompt_tokens=213))
@@ -196,7 +192,7 @@ def replay(
         _log(log),
         plan_replay(policy, parameters),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
-        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
+        model=_model(model, kv=kv_dtype, weights=weight_dtype, index=indexer_dtype),
         per_request=boolean("per_request", per_request),
         note=warnings.warn,
     )
@@ -256,7 +252,7 @@ def bound(
     return bound_log(
         _log(log),
         _needed(capacity_fraction, capacity_gib, capacity_blocks),
-        model=_model(model, kv_dtype, weight_dtype, indexer_dtype),
+        model=_model(model, kv=kv_dtype, weights=weight_dtype, index=indexer_dtype),
         costs=costs,
         rows=rows,
         solver=solver,
@@ -269,7 +265,7 @@ def _log(log: object) -> Log:
     raise wrong("log", "what cache_worthy.read_log returns", log)
 
 
-def _model(model: object, kv: str | None, weights: str | None, index: str | None) -> Model:
+def _model(model: object, *, kv: str | None, weights: str | None, index: str | None) -> Model:
     for name, dtype in (("kv_dtype", kv), ("weight_dtype", weights), ("indexer_dtype", index)):
         if dtype is not None:
             text(name, dtype, "the name of a precision")

@@ -168,7 +168,8 @@ def _settings(a: Reader, b: Reader) -> Iterable[Setting]:
         one, two = a.get(place), b.get(place)
         for name in dict.fromkeys([*one.names(), *two.names()]) if names is None else names:
             left, right = one.maybe(name), two.maybe(name)
-            if name == "chars_per_token" and estimated:  # found in the logs, not chosen
+            # What was found in the log is no choice, and what is priced follows from the model.
+            if name == "priced" or (name == "chars_per_token" and estimated):
                 continue
             if (left and left.value) != (right and right.value):
                 effect = _CONSEQUENCES.get(name, "")

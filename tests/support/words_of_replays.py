@@ -13,6 +13,7 @@ CAUSES = {
     "shorter_than_a_block": "prompt shorter than a block",
     "tool_order": "same tools, another order",
     "near_identical_start": "near-identical first block",
+    "common_start": "common start shorter than a block",
     "new_start": "new from the first block on",
     "new_below": "new below a known prefix",
     "evicted": "evicted before it came again",

@@ -53,7 +53,7 @@ def test_token_ids_are_used_as_they_are(write: Write, run: Run) -> None:
     assert len({r.hash_ids[2] for r in log.requests}) == 4
     assert log.chars_per_block is None
     _, out, _ = run("analyze", file, "--block-size", "16", "--no-bound")
-    assert "token ids of the log, 16 a block" in out
+    assert "token ids of the log, 16 per block" in out
     assert "approximate" not in out
 
 

@@ -115,8 +115,9 @@ def test_the_report_names_the_basis(
     text = " ".join(run("analyze", log)[1].split())
     # 7 letters and a space are 34 24ths.
     assert (
-        "16 tokens a block, estimated from the kinds of characters: 5.6 characters per token here "
-        "(letters 88%, spaces 12%); the sharing is exact, the scale is approximate; --tokenizer ends"
+        "16 tokens per block, estimated from the kinds of characters: 5.6 characters per token here "
+        "(letters 88%, spaces 12%); which prompts share a prefix is exact, lengths and sizes are "
+        "approximate; --tokenizer ends"
     ) in text
     found = json.loads(run("analyze", log, "--json")[1])
     assert found["input"]["characters_by_kind"] == {"letters": 0.875, "spaces": 0.125}

@@ -86,7 +86,7 @@ def test_the_warning_goes_away_with_real_tokens(coarse: Run, sample: Path) -> No
     _, exact, _ = coarse("analyze", sample, "--no-bound", "--tokenizer", name)
     assert "approximate" in rough
     assert "approximate" not in exact
-    assert f"--tokenizer {name}, 512 a block" in exact
+    assert f"--tokenizer {name}, 512 per block" in exact
     _, document, _ = coarse("analyze", sample, "--no-bound", "--json", "--tokenizer", name)
     found = json.loads(document)["input"]
     assert found["chars_per_block"] is None
