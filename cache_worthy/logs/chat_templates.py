@@ -95,6 +95,9 @@ def _of_file(name: str) -> Render:
     try:
         text = Path(name).read_text(encoding="utf-8")
         sources, tokens = _configured(text) if name.endswith(".json") else ({"default": text}, {})
+        beside = Path(name).with_name("tokenizer_config.json")
+        if not tokens and beside.is_file():  # as in a checkout of a model
+            tokens = _tokens(json.loads(beside.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"--template {name}: cannot read: {reason}") from error
@@ -125,14 +128,19 @@ def _configured(text: str) -> tuple[dict[str, str], dict[str, str]]:
     config = json.loads(text)
     found = config.get("chat_template") if isinstance(config, dict) else None
     if isinstance(found, list):
-        found = {t.get("name"): t.get("template") for t in found if isinstance(t, dict)}
+        found = {str(t.get("name")): t.get("template") for t in found if isinstance(t, dict)}
     sources = found if isinstance(found, dict) else {"default": found}
     if not isinstance(sources.get("default"), str):
-        reason = "no chat_template; expected a tokenizer_config.json that has one"
+        reason = "no chat_template; expected one here, or give the chat_template.jinja beside it"
         raise ValueError(reason)  # noqa: TRY004
-    contents = {k: v.get("content") if isinstance(v, dict) else v for k, v in config.items()}
-    tokens = {k: v for k, v in contents.items() if k.endswith("_token") and isinstance(v, str)}
-    return {k: v for k, v in sources.items() if isinstance(v, str)}, tokens
+    return {k: v for k, v in sources.items() if isinstance(v, str)}, _tokens(config)
+
+
+def _tokens(config: object) -> dict[str, str]:
+    """The special tokens of a ``tokenizer_config.json``."""
+    fields = config if isinstance(config, dict) else {}
+    contents = {k: v.get("content") if isinstance(v, dict) else v for k, v in fields.items()}
+    return {k: v for k, v in contents.items() if k.endswith("_token") and isinstance(v, str)}
 
 
 def _message(message: Message) -> dict[str, object]:

@@ -60,6 +60,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             extensions=["jinja2.ext.loopcontrols", _Generation],
         )
+        # Random results, of any length.
+        del self.globals["lipsum"], self.filters["random"]
         self.filters |= {"tojson": TO_JSON, "_turns": self._turns}
         self.globals |= {"raise_exception": _refuse, "strftime_now": TODAY.strftime}
         self._name, self._left, self._until = name, 0, 0.0
@@ -70,9 +72,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 for loop in list(tree.find_all(nodes.For)):
                     counted: tuple[Any, ...] = (loop.iter, "_turns", [], [], None, None)
                     loop.iter = nodes.Filter(*counted, lineno=loop.lineno)
-                self._templates[which] = self.from_string(tree)
-            except (TemplateSyntaxError, RecursionError) as error:
-                raise UsageError(f"{name}: no chat template: {_place(error)}{error}") from None
+                with _less_memory():  # Jinja computes constants that are printed while it compiles
+                    self._templates[which] = self.from_string(tree)
+            except MemoryError:
+                reason = f"takes more than {MEMORY >> 30} GiB to compile"
+                raise UsageError(f"{name}: no chat template: {reason}") from None
+            except Exception as error:  # noqa: BLE001 (Jinja2 leaves some limits to Python's compiler)
+                what = str(error).partition("\n")[0][:200]
+                raise UsageError(f"{name}: no chat template: {_place(error)}{what}") from None
 
     def render(self, which: str, **values: object) -> str:
         """The text of one prompt; raises as :func:`cache_worthy.logs.chat_templates.load_template` says."""

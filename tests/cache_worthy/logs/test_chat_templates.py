@@ -216,6 +216,10 @@ def test_the_report_names_the_file(
         ("{{ 'x' }}\n{{ nothing.there }}", "line 2: 'nothing' is undefined"),
         ("{{ messages[0].content + 1 }}", "line 1: can only concatenate str"),
         ("{{ messages.append(1) }}", "unsafe"),
+        ("{{ lipsum(n=200000000) }}", "'lipsum' is undefined"),
+        ("{{ [1, 2] | random }}", "'random'"),
+        ("{% for a in b %}" * 25 + "{% endfor %}" * 25, "no chat template"),
+        ("{{ " + "9" * 5000 + " }}", "no chat template"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{% include 'passwd' %}", "no loader"),
         ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", f"{sandbox.STEPS} turns"),
@@ -246,6 +250,7 @@ def test_what_a_template_may_not(
         "{% set n = namespace(x='x') %}{% for i in range(50) %}{% set n.x = n.x + n.x %}{% endfor %}",
         "{% set n = namespace(x='x') %}{% for i in range(50) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
         "{{ '%99999999999d' | format(1) }}",
+        "{{ ('%2900000000d' % 1) | length }}",
         "{{ 'x' | center(99999999999) }}",
         "{{ [1] | tojson(indent=99999999999) }}",
         "{{ ('x' * 60000000).replace('x', 'x' * 60000000) }}",
@@ -310,3 +315,16 @@ def test_jinja_is_imported_only_to_render(write: Callable[..., Path]) -> None:
         command = [sys.executable, "-c", program, str(write(record))]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout.split() == want
+
+
+def test_special_tokens_stand_beside_a_jinja_file(
+    run: Run, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As in a checkout of a model: the template in one file, the tokens in another."""
+    file = tmp_path / "chat_template.jinja"
+    file.write_text("{{ bos_token + messages[0].content }}", encoding="utf-8")
+    with pytest.raises(Refused, match="'bos_token' is undefined"):
+        load_template(str(file))(CHAT)
+    config = {"bos_token": {"content": "<s>"}, "eos_token": None}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert load_template(str(file))(CHAT).startswith("<s>")
