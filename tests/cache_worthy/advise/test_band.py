@@ -124,7 +124,8 @@ def test_a_server_s_own_options_are_said_to_be_outside(
 @pytest.mark.traces
 def test_the_band_of_conversation(run: Run, traces: Path) -> None:
     """What is quoted of it: all but the capacity and one policy holds, and few winners are alone."""
-    found = document(run, traces / "conversation_trace.jsonl", "--skip", REST)["band"]
+    argv = (traces / "conversation_trace.jsonl", "--skip", REST, "--policies", "all")
+    found = document(run, *argv)["band"]
     assert found["replays"] == 3 * 6 * 5 + 6 * 6
     assert found["ceiling"]["worth_caching"] == "all"
     assert found["capacity"]["flips"] == ["attention x0.5", "linear only", "Llama-3.1-70B"]

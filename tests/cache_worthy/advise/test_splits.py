@@ -22,8 +22,8 @@ REST = "bound,band,tails,coldstart,causes,pinsim"
 ALL = ["worth caching", "capacity", "policy"]
 
 
-def splits(run: Run, log: Path) -> dict[str, Any]:
-    found: dict[str, Any] = document(run, log, "--skip", REST)["splits"]
+def splits(run: Run, log: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = document(run, log, "--skip", REST, *options)["splits"]
     return found
 
 
@@ -211,6 +211,6 @@ def test_short_logs_have_the_parts_that_they_can(run: Run, write: Write) -> None
 @pytest.mark.traces
 def test_the_parts_of_conversation(run: Run, traces: Path) -> None:
     """They agree on worth and capacity; one quarter alone would change the policy."""
-    found = splits(run, traces / "conversation_trace.jsonl")
+    found = splits(run, traces / "conversation_trace.jsonl", "--policies", "all")
     assert (found["agree"], found["disagree"]) == (ALL[:2], ["policy"])
     assert [p["name"] for p in found["parts"] if p["change_to"] is not None] == ["quarter 4"]
