@@ -26,9 +26,10 @@ class Cluster:
         self.add_worker()
         self.add_worker()
         end = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < end:
+        text = ""  # the file is there before all of it is written
+        while '"address": "' not in text and time.monotonic() < end:
             time.sleep(0.05)
-        text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
         self.address = text.split('"address": "')[1].split('"')[0]
 
     def _start(self, module: str, *options: str, path: str = "") -> subprocess.Popen[bytes]:
