@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Literal
 
 from cache_worthy.advise.context import Context
 from cache_worthy.advise.policy_table import Policies, PolicyRow, PolicyTable
-from cache_worthy.advise.quantity import RECOVERABLE, Quantities, Quantity, at_recommended
-from cache_worthy.advise.reader import Reader
 from cache_worthy.advise.section import Section
 from cache_worthy.advise.workload import share
 from cache_worthy.errors import UsageError
@@ -158,32 +156,6 @@ def _bracket(
         policy_class=bound.certified.policy_class,
         solver=bound.solver,
     )
-
-
-def _compare(document: Reader) -> Quantities:
-    row = at_recommended(document, "bound", "rows")
-    if row is None:
-        return
-    verdict = row.text("word")
-    yield RECOVERABLE, Quantity("verdict", "words", verdict, answer="What bounds it")
-    for field in ("only_memory", "undecided", "foresight", "best_shipped"):
-        yield RECOVERABLE, Quantity(field.replace("_", " "), "share", row.number(field))
-
-
-@Section(
-    "bound",
-    needs=("policy", "recoverable"),
-    title="Recoverable",
-    place=70,
-    skip="question 4: the certified lower bound",
-    compare=_compare,
-)
-def bound(context: Context, table: PolicyTable, brackets: Sequence[Bracket]) -> Recovery:
-    """How much any policy could still recover at every capacity of the table.
-
-    In a tie, the policy is named that question 5 names.
-    """
-    return recovery_of(table, brackets)
 
 
 def recovery_of(table: PolicyTable, brackets: Sequence[Bracket]) -> Recovery:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cache_worthy.advise.band import band
+from cache_worthy.advise.bound import bound
 from cache_worthy.advise.capacity import capacity
 from cache_worthy.advise.causes import causes
 from cache_worthy.advise.coldstart import coldstart
@@ -13,7 +14,7 @@ from cache_worthy.advise.pin import pin
 from cache_worthy.advise.pinsim import pinsim
 from cache_worthy.advise.policy import policy
 from cache_worthy.advise.policy_table import policy_table
-from cache_worthy.advise.recoverable import bound, recoverable
+from cache_worthy.advise.recoverable import recoverable
 from cache_worthy.advise.sample import sample
 from cache_worthy.advise.section import Section
 from cache_worthy.advise.splits import splits

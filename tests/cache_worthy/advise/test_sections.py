@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import jsonschema
 import pytest
@@ -15,8 +16,10 @@ from analyses import document
 import cache_worthy.advise
 import cache_worthy.report.words
 from cache_worthy.advise import sections
+from cache_worthy.advise.analysis import Options, analyze
 from cache_worthy.advise.sections import SECTIONS, skippable
 from cache_worthy.documents import schema
+from cache_worthy.logs.session import read_log
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -183,3 +186,28 @@ def test_an_added_section_stands_in_document_schema_and_comparison(
 def test_without_it_nothing_is_left_of_it(run: Run, sample: Path) -> None:
     assert "repeats" not in skippable()
     assert "repeats" not in document(run, sample, "--skip", ",".join(skippable()))
+
+
+def test_an_analysis_enters_each_module_once(sample: Path) -> None:
+    """A reader who follows the loop goes back to no file."""
+    log, stops = read_log(sample), list[str]()
+
+    def entered(frame: FrameType, event: str, argument: object) -> None:
+        caller = frame.f_back.f_globals.get("__name__") if frame.f_back else None
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and caller == analyze.__module__ != name and name not in stops[-1:]:
+            stops.append(name)
+
+    before = sys.getprofile()
+    sys.setprofile(entered)
+    try:
+        analyze(log, Options())
+    finally:
+        sys.setprofile(before)
+    # The registry's own, from which the loop starts each section, and the context.
+    own = {f"cache_worthy.advise.{name}" for name in ("section", "sections", "context")}
+    visited = [
+        name for name in stops if name.startswith("cache_worthy.advise.") and name not in own
+    ]
+    assert len(visited) >= len({section.measure.__module__ for section in SECTIONS})
+    assert sorted(set(visited)) == sorted(visited)
