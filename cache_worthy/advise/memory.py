@@ -176,7 +176,7 @@ def _left_out(engine: Engine, model: Model, whose: str) -> tuple[str, ...]:
     """What the translation does not know."""
     return (
         (
-            "weights are taken as two bytes a parameter"
+            "weights are taken as two bytes per parameter"
             if model.weights == WeightPrecision()
             else "weights are taken at their precision, with their scales"
         )

@@ -237,7 +237,7 @@ class Cutter:
         asked = self.options.block_size
         if binding and stated is not None and asked is not None and asked != stated:
             raise UsageError(
-                f"--block-size {asked}: this log states {stated} tokens a block; leave the option out"
+                f"--block-size {asked}: this log states {stated} tokens per block; leave the option out"
             )
         block = stated if binding and stated else asked or stated or self.options.block_tokens
         if self.block_tokens is None:

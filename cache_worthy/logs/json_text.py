@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-HINT = "expected one JSON object a line"
+HINT = "expected one JSON object per line"
 
 SHALLOW = 500
 """Brackets in a line that any parser can follow, however deep they nest."""

@@ -214,7 +214,7 @@ class Source:
     def too_long(self) -> str:
         """What is said of a record longer than ``longest``."""
         mib = f"{self.longest / 2**20:.3g} MiB"
-        return f"longer than {mib}, which no request is; expected one record a line"
+        return f"longer than {mib}, which no request is; expected one record per line"
 
     def _long(self, line: bytes, stream: io.BufferedReader, number: int) -> bytes:
         """Pass over the rest of a line of which the longest permitted beginning is read."""

@@ -48,8 +48,12 @@ def installed(commit: str, extras: str, folder: Path) -> tuple[Path, float, floa
     seconds = time.perf_counter() - begun
     if done.returncode:
         raise SystemExit(f"{commit}: the installation failed: {done.stderr.strip()[-300:]}")
-    size = sum(f.stat().st_size for f in (folder / "env").rglob("*") if f.is_file())
-    return scripts / "cache-worthy", seconds, size / MEGABYTE
+    return scripts / "cache-worthy", seconds, _megabytes(folder / "env")
+
+
+def _megabytes(*folders: Path) -> float:
+    files = (f for folder in folders for f in folder.rglob("*"))
+    return sum(f.stat().st_size for f in files if f.is_file()) / MEGABYTE
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +77,9 @@ def main(argv: list[str] | None = None) -> int:
             figures[name] = {
                 ("pip install, clock", "s"): seconds,
                 ("environment", "MB"): size,
+                ("of it numba and llvmlite", "MB"): _megabytes(
+                    *folder.rglob("site-packages/numba"), *folder.rglob("site-packages/llvmlite")
+                ),
                 ("first analyze --no-bound, compiles", "s CPU"): measured(commands[name]).cpu,
             }
         for name, used in commands_in_turn(commands, args.rounds).items():

@@ -334,7 +334,7 @@ def _speak(rng: random.Random, session: Session, preambles: dict[str, str]) -> N
 
 
 def render(records: Sequence[dict[str, object]]) -> bytes:
-    """One JSON object a line, ASCII, LF line ends: the same bytes on every platform."""
+    """One JSON object per line, ASCII, LF line ends: the same bytes on every platform."""
     return "".join(json.dumps(r, separators=(", ", ": ")) + "\n" for r in records).encode("ascii")
 
 

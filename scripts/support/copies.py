@@ -34,7 +34,7 @@ def read_native(lines: Iterable[bytes], name: str) -> list[Record]:
             )
         records.append(record)
     if not records:
-        raise ValueError(f"{name}: no record; expected one JSON object a line")
+        raise ValueError(f"{name}: no record; expected one JSON object per line")
     return records
 
 

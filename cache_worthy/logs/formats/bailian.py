@@ -6,7 +6,7 @@ from cache_worthy.logs.hash_ids import prompt_of
 from cache_worthy.logs.prompts import Prompt, Record
 
 NAME = "bailian"
-SUMMARY = "block ids, 16 tokens a block, seconds (Bailian / Qwen traces)"
+SUMMARY = "block ids, 16 tokens per block, seconds (Bailian / Qwen traces)"
 EXAMPLE = (
     '{"chat_id": 51, "parent_chat_id": -1, "timestamp": 8.5, "input_length": 30, '
     '"output_length": 7, "type": "text", "turn": 1, "hash_ids": [90, 91]}'

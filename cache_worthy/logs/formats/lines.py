@@ -5,7 +5,7 @@ from __future__ import annotations
 from cache_worthy.logs.prompts import Prompt, Record
 
 NAME = "lines"
-SUMMARY = "plain text, one prompt a line (only with --format lines)"
+SUMMARY = "plain text, one prompt per line (only with --format lines)"
 EXAMPLE = "Answer in one word. Name a river."
 FIELDS: tuple[str, ...] = ("line",)
 INTERLEAVED = False

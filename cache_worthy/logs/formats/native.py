@@ -11,7 +11,7 @@ from cache_worthy.logs.prompts import Prompt, Record, check_status
 from cache_worthy.sim.trace import BLOCK_SIZE_TOKENS
 
 NAME = "native"
-SUMMARY = "block ids, 512 tokens a block (Mooncake, AIPerf mooncake_trace)"
+SUMMARY = "block ids, 512 tokens per block (Mooncake, AIPerf mooncake_trace)"
 EXAMPLE = '{"timestamp": 27482, "input_length": 890, "output_length": 52, "hash_ids": [3, 4]}'
 FIELDS: tuple[str, ...] = ("hash_ids",)
 INTERLEAVED = False

@@ -18,7 +18,7 @@ from cache_worthy.logs.times import to_ms
 from cache_worthy.sim.trace import BlockId
 
 NAME = "weka"
-SUMMARY = "one conversation an object, block ids local to it (AgentX / WEKA)"
+SUMMARY = "one conversation per object, block ids local to it (AgentX / WEKA)"
 EXAMPLE = (
     '{"id": "talk-7", "block_size": 64, "hash_id_scope": "local", "requests": [{"t": 0.5, "in": 70, '
     '"out": 12, "hash_ids": [0, 1]}]}'

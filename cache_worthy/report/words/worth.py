@@ -26,7 +26,7 @@ def hidden_text(worth: Worth) -> str:
     """That only the block size makes question 1 end, and which size would not."""
     return (
         f"In blocks of this size an unlimited cache would remove {percent(worth.ceiling, 2)} of prefill "
-        f"recompute, but prompts start alike for less than a block: blocks of {worth.smaller_block} "
+        f"work, but prompts start alike for less than a block: blocks of {worth.smaller_block} "
         f"would remove about {percent(worth.hidden_fraction)}, if your server can use them. Rerun with "
         f"--block-size {worth.smaller_block}."
     )

@@ -83,7 +83,7 @@ def test_block_sizes_that_contradict(run: Run, write: Write) -> None:
     dynamo = FOLDER / "dynamo.jsonl"
     code, _, err = run("analyze", dynamo, "--block-size", "32")
     assert code == 2
-    assert "this log states 16 tokens a block" in err
+    assert "this log states 16 tokens per block" in err
     log = write({"hash_ids": [1], "input_length": 600}, {"hash_ids": [1, 2], "input_length": 600})
     assert read_log(log, ReadOptions(block_size=300)).length_mismatches == 1
     code, _, err = run(
