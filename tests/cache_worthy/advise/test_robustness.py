@@ -178,6 +178,7 @@ def test_of_policies_that_tie_the_one_that_wins_throughout_is_named(
     assert "freq_landlord saves" not in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("eight_policies")
 def test_a_policy_is_preferred_only_where_it_ties() -> None:
     """So parts of a log that tie do not differ from the whole by the order of a list."""
     paths = paths_of(read_log([str(SCENARIOS / "priority.jsonl")]).requests)
